@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kcap/http.h - the extension "kcap.http/1": requests to the one flow server of this process.
+ *
+ *     const struct kcap_http *http = host->extension(host, KCAP_HTTP_EXTENSION);
+ *
+ * The service finds the server (and, later, the login) by itself; a plugin names paths below
+ * the server's base and never sees an address it did not print or a token. What a class may ask
+ * for is fixed: driver, anything but the reviewer's routes; reviewer, only the reviewer's
+ * routes; setup, nothing. Rules of kcap/plugin.h apply.
+ *
+ * Redirects are not followed, compressed bodies not asked for, and nothing is ever sent twice.
+ */
+#ifndef KCAP_HTTP_H
+#define KCAP_HTTP_H
+
+#include <kcap/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KCAP_HTTP_EXTENSION "kcap.http/1"
+
+/* Where requests go. */
+#define KCAP_HTTP_SERVER_CONFIGURED 1u /* named by an option or the environment */
+#define KCAP_HTTP_SERVER_LOCAL      2u /* none named: this user's kcap-flowd */
+#define KCAP_HTTP_SERVER_UNUSABLE   3u /* named, but unusable: error says why */
+
+struct kcap_http_server {
+    uint32_t struct_size; /* set by the caller */
+    uint32_t kind;        /* KCAP_HTTP_SERVER_* */
+    const char *url;      /* for showing: credentials removed; "unix:///path" for a socket */
+    const char *source;   /* what named it: "server-url=", "KCAP_URL", "local kcap-flowd" */
+    const char *error;    /* UNUSABLE: one line naming the source and the cure; else NULL */
+};
+
+struct kcap_http_request {
+    uint32_t struct_size; /* sizeof(struct kcap_http_request) */
+    uint32_t flags;       /* 0 */
+    const char *method;   /* "GET" or "POST" */
+    const char *path;     /* begins with '/', each segment percent-encoded; may carry a query */
+    const char *body;     /* JSON text of a POST, or NULL for an empty body */
+    size_t body_len;
+    int64_t until_ns; /* give up then (outcome UNKNOWN or NOT_SENT); KCAP_TIME_NEVER: the call's
+                         end */
+    uint64_t max_body_len; /* refuse a longer answer; 0 is 8 MiB */
+};
+
+/* How an exchange ended. NOT_SENT is certain: the server has seen nothing of it. UNKNOWN means
+ * that it may have been received and acted on. */
+#define KCAP_HTTP_ANSWER   0
+#define KCAP_HTTP_NOT_SENT 1
+#define KCAP_HTTP_UNKNOWN  2
+
+struct kcap_http_response {
+    uint32_t struct_size;
+    int32_t outcome; /* KCAP_HTTP_* */
+    int32_t status;  /* ANSWER: the HTTP status, 100 to 999; else 0 */
+    uint32_t reserved;
+    const char
+        *body; /* ANSWER: the whole body, NUL after body_len, maybe not UTF-8; else NULL */
+    size_t body_len;
+    const char *content_type; /* lower case, without parameters; "" when absent */
+    int64_t retry_after_ms;   /* from Retry-After (seconds form); -1 when absent */
+    const char
+        *error; /* not ANSWER: one line, what failed, where and what to check; no secrets */
+};
+
+struct kcap_http {
+    uint32_t struct_size;
+    uint32_t reserved;
+
+    /* Fills *ret as far as ret->struct_size reaches; strings live as long as the process. [any]
+     */
+    void (*server)(const struct kcap_http *http, struct kcap_http_server *ret);
+
+    /* One exchange, waiting through call's wait. Returns
+     *   0                         *ret is filled; free it with response_free
+     *   KCAP_WAIT_CANCELLED, KCAP_WAIT_DEADLINE, KCAP_WAIT_SHUTDOWN
+     *                             the call ended first and the connection was dropped: whatever
+     * had been sent may still be acted on; *ret is NULL KCAP_E_REFUSED            the route is
+     * not for this class; nothing was sent; *ret is NULL another negative code     nothing was
+     * sent; *ret is NULL [worker] */
+    int32_t (*request)(const struct kcap_http *http, struct kcap_call *call,
+                       const struct kcap_http_request *request,
+                       struct kcap_http_response **ret);
+
+    /* Frees what request returned; NULL is fine. [any] */
+    void (*response_free)(const struct kcap_http *http, struct kcap_http_response *response);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where our files live. Paths are absolute, without a trailing slash, and the caller's to free.
+ */
+#ifndef KCAP_LIB_PATHS_H
+#define KCAP_LIB_PATHS_H
+
+/* The state directory: override (KCAP_STATE_DIR) when it is not empty, else
+ * HOME/.local/state/kcap, with HOME from the user database when home is empty. Made with mode
+ * 0700 when missing. Returns 0 or -errno
+ * (-EINVAL: a relative path; -EPERM: not ours, or open to others). *ret is set whenever the
+ * path is known, also on failure, so that the message can name it; else NULL. */
+int paths_state_dir(const char *override, const char *home, char **ret);
+
+/* Makes dir and its missing parents, 0700 each. Returns 0 or -errno. */
+int paths_make_dir(const char *dir);
+
+/* "DIR/NAME"; NULL when out of memory. */
+char *paths_join(const char *dir, const char *name);
+
+/* The directory of the running executable; NULL when it cannot be told. */
+char *paths_exe_dir(void);
+
+/* One of our programs: beside the running executable, else in the installed bindir. NULL when
+ * it is in neither. */
+char *paths_program(const char *name);
+
+#endif

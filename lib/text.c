@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "lib/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+size_t
+text_utf8_len(const char *text, size_t len)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    unsigned char low = 0x80, high = 0xbf;
+    size_t n;
+
+    if (len == 0)
+        return 0;
+    if (p[0] < 0x80)
+        return 1;
+    if (p[0] < 0xc2 || p[0] > 0xf4)
+        return 0;
+    n = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    if (len < n)
+        return 0;
+    /* the second byte's range keeps out overlong forms, surrogates and what lies above U+10FFFF
+     */
+    if (p[0] == 0xe0)
+        low = 0xa0;
+    else if (p[0] == 0xed)
+        high = 0x9f;
+    else if (p[0] == 0xf0)
+        low = 0x90;
+    else if (p[0] == 0xf4)
+        high = 0x8f;
+    if (p[1] < low || p[1] > high)
+        return 0;
+    for (size_t i = 2; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    return n;
+}
+
+bool
+text_is_utf8(const char *p, size_t len)
+{
+    while (len > 0) {
+        size_t n = text_utf8_len(p, len);
+        if (n == 0)
+            return false;
+        p += n;
+        len -= n;
+    }
+    return true;
+}
+
+size_t
+text_encode_utf8(uint32_t c, char out[4])
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | (c >> 6));
+        out[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (char)(0xe0 | (c >> 12));
+        out[1] = (char)(0x80 | ((c >> 6) & 0x3f));
+        out[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | (c >> 18));
+    out[1] = (char)(0x80 | ((c >> 12) & 0x3f));
+    out[2] = (char)(0x80 | ((c >> 6) & 0x3f));
+    out[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
+}
+
+/* C0, DEL and the C1 block (two bytes, c2 80 to c2 9f): terminals obey both. */
+static bool
+is_control(const char *p, size_t n)
+{
+    unsigned char c = (unsigned char)p[0];
+
+    return (n == 1 && (c < 0x20 || c == 0x7f)) ||
+           (n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
+}
+
+static void
+add_escaped(struct buf *to, const char *text, size_t len, bool one_line)
+{
+    const char *end = text + len, *run = text;
+
+    while (text < end) {
+        size_t n = text_utf8_len(text, (size_t)(end - text));
+        bool kept = !one_line && (*text == '\n' || *text == '\t');
+        if (n > 0 && (kept || !is_control(text, n))) {
+            text += n;
+            continue;
+        }
+        buf_add(to, run, (size_t)(text - run));
+        if (one_line && *text == '\n')
+            buf_adds(to, "\\n");
+        else if (one_line && *text == '\r')
+            buf_adds(to, "\\r");
+        else if (one_line && *text == '\t')
+            buf_adds(to, "\\t");
+        else
+            buf_adds(to, REPLACEMENT);
+        text += n > 0 ? n : 1;
+        run = text;
+    }
+    buf_add(to, run, (size_t)(text - run));
+}
+
+void
+text_add_clean(struct buf *to, const char *text, size_t len)
+{
+    add_escaped(to, text, len, false);
+}
+
+void
+text_add_line(struct buf *to, const char *text, size_t len)
+{
+    add_escaped(to, text, len, true);
+}
+
+void
+text_add_json(struct buf *to, const char *text, size_t len)
+{
+    static const char letters[] = "btnvfr"; /* 0x08 to 0x0d; \v has no short form */
+    const char *end = text + len, *run = text;
+
+    buf_addc(to, '"');
+    while (text < end) {
+        unsigned char c = (unsigned char)*text;
+        size_t n = text_utf8_len(text, (size_t)(end - text));
+        if (n > 0 && c >= 0x20 && c != '"' && c != '\\') {
+            text += n;
+            continue;
+        }
+        buf_add(to, run, (size_t)(text - run));
+        if (n == 0)
+            buf_adds(to, REPLACEMENT);
+        else if (c == '"' || c == '\\')
+            buf_add(to, (const char[]){'\\', (char)c}, 2);
+        else if (c >= 0x08 && c <= 0x0d && c != 0x0b)
+            buf_add(to, (const char[]){'\\', letters[c - 0x08]}, 2);
+        else
+            buf_addf(to, "\\u%04x", c);
+        text += n > 0 ? n : 1;
+        run = text;
+    }
+    buf_add(to, run, (size_t)(text - run));
+    buf_addc(to, '"');
+}
+
+size_t
+text_prefix(const char *text, size_t len, size_t max)
+{
+    if (len <= max)
+        return len;
+    while (max > 0 && ((unsigned char)text[max] & 0xc0) == 0x80)
+        max--;
+    return max;
+}
+
+bool
+text_to_int(const char *text, int64_t min, int64_t max, int64_t *ret)
+{
+    const char *p = text;
+    char *end;
+    long long value;
+
+    if (!text)
+        return false;
+    if (*p == '-')
+        p++;
+    if (*p < '0' || *p > '9')
+        return false;
+    errno = 0;
+    value = strtoll(text, &end, 10);
+    if (errno != 0 || *end != '\0' || value < min || value > max)
+        return false;
+    *ret = value;
+    return true;
+}
+
+bool
+text_is_blank(const char *text)
+{
+    return !text || text[strspn(text, " \t\r\n\v\f")] == '\0';
+}

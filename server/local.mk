@@ -1,0 +1,1 @@
+# part of the one Makefile; see Makefile.am

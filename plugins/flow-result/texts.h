@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the reviewer is told. */
+#ifndef KCAP_FLOW_RESULT_TEXTS_H
+#define KCAP_FLOW_RESULT_TEXTS_H
+
+#include "deliver.h"
+
+#include "lib/buf.h"
+
+/* Appends the text for an outcome; returns whether it is an error. */
+int32_t texts_add(struct buf *to, const struct delivery *delivery);
+
+#endif

@@ -1,8 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-int
-main(void)
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "host/host.h"
+#include "host/plugindirs.h"
+#include "host/signals.h"
+
+/* Descriptors 0 to 2 exist from here on, so that none of them becomes something else's by
+ * accident. */
+static void
+fill_stdio(void)
 {
-    return 2;
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static int
+run(const struct cli *cli)
+{
+    static struct host host; /* the plugin's threads outlive main's frame */
+
+    if (host_open(&host, cli) < 0)
+        return EXIT_REFUSED;
+    switch (cli->mode) {
+    case CLI_CALL:
+        return host_call_once(&host);
+    case CLI_COMMAND:
+        return host_run_command(&host);
+    case CLI_PLUGIN_HELP:
+        return host_plugin_help(&host);
+    default:
+        return host_serve(&host);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    static struct cli cli;
+    int status;
+
+    fill_stdio();
+    if (cli_parse(argc, argv, &cli) < 0)
+        return EXIT_REFUSED;
+    switch (cli.mode) {
+    case CLI_HELP:
+        cli_print_help();
+        return fflush(stdout) == 0 ? 0 : 1;
+    case CLI_VERSION:
+        (void)puts(PACKAGE_STRING);
+        return fflush(stdout) == 0 ? 0 : 1;
+    case CLI_LIST_PLUGINS:
+        return plugindirs_list(&cli);
+    default:
+        break;
+    }
+    signals_exit_at_once();
+    status = run(&cli);
+    /* Worker threads may be anywhere, so nothing is torn down under them. */
+    (void)fflush(NULL);
+    _exit(status);
 }

@@ -1,5 +1,6 @@
 # Rings of tests, inner ones first: unit (Check, a module each), plugin (the shipped .so against a fake
 # host), process (real programs over pipes, in Python).
+include tests/support/local.mk
 include tests/unit/local.mk
 include tests/plugin/local.mk
 if BUILD_FLOWD

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "host/calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/arguments.h"
+#include "host/log.h"
+#include "host/reply.h"
+#include "host/waits.h"
+#include "host/wire.h"
+
+/* What became of an answer, on its way to the plugin. */
+struct settled {
+    struct settled *next;
+    uint64_t serial;
+    uint32_t outcome;
+};
+
+/* ---- life ---- */
+
+struct kcap_call *
+call_new(struct host *host, enum call_kind kind)
+{
+    struct kcap_call *call = calloc(1, sizeof *call);
+
+    if (call) {
+        call->host = host;
+        call->kind = kind;
+        call->refs = 1;
+        call->deadline_ns = KCAP_TIME_NEVER;
+        call->progress_done = -1;
+        call->wake_fd = call->poll_fd = -1;
+    }
+    return call;
+}
+
+/* Under lock. True when the caller must free it. */
+static bool
+drop_ref(struct kcap_call *call)
+{
+    return --call->refs == 0;
+}
+
+static void
+call_free(struct kcap_call *call)
+{
+    if (call->wake_fd >= 0)
+        (void)close(call->wake_fd);
+    if (call->poll_fd >= 0)
+        (void)close(call->poll_fd);
+    free(call->id);
+    free(call->progress_token);
+    free(call->args);
+    free(call->text);
+    caller_fini(&call->caller);
+    free(call);
+}
+
+void
+call_unref(struct kcap_call *call)
+{
+    bool last;
+
+    (void)pthread_mutex_lock(&call->host->lock);
+    last = drop_ref(call);
+    (void)pthread_mutex_unlock(&call->host->lock);
+    if (last)
+        call_free(call);
+}
+
+static void
+link_call(struct kcap_call *call)
+{
+    struct host *host = call->host;
+
+    call->serial = ++host->next_serial;
+    call->next = host->calls;
+    call->place = &host->calls;
+    if (call->next)
+        call->next->place = &call->next;
+    host->calls = call;
+    if (call->kind == CALL_TOOL)
+        host->n_tool_calls++;
+}
+
+static void
+unlink_call(struct kcap_call *call)
+{
+    *call->place = call->next;
+    if (call->next)
+        call->next->place = call->place;
+    if (call->kind == CALL_TOOL)
+        call->host->n_tool_calls--;
+    (void)pthread_cond_broadcast(&call->host->changed); /* somebody may wait for the last one */
+}
+
+/* ---- telling the plugin what became of an answer ---- */
+
+static void
+tell_settled(void *arg)
+{
+    struct host *host = arg;
+    struct settled *event;
+
+    (void)pthread_mutex_lock(&host->lock);
+    while ((event = host->settled_first)) {
+        host->settled_first = event->next;
+        if (!host->settled_first)
+            host->settled_last = NULL;
+        (void)pthread_mutex_unlock(&host->lock);
+        host->plugin.desc.settled(host->ctx, event->serial, event->outcome);
+        free(event);
+        (void)pthread_mutex_lock(&host->lock);
+    }
+    host->settling = false;
+    (void)pthread_cond_broadcast(&host->changed);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+/* Puts an outcome in line; one job at a time tells them, so their order holds. Under lock. */
+static void
+queue_settled(struct host *host, uint64_t serial, uint32_t outcome)
+{
+    struct settled *event;
+
+    if (!host->plugin.desc.settled)
+        return;
+    event = malloc(sizeof *event);
+    if (!event)
+        return;
+    *event = (struct settled){.serial = serial, .outcome = outcome};
+    if (host->settled_last)
+        host->settled_last->next = event;
+    else
+        host->settled_first = event;
+    host->settled_last = event;
+    if (!host->settling)
+        host->settling = workers_submit(&host->workers, tell_settled, host) == KCAP_OK;
+}
+
+/* Told once: after the plugin returned, when the outcome is known. Under lock. */
+static void
+settle(struct kcap_call *call)
+{
+    if (call->kind != CALL_TOOL || call->outcome_told || !call->returned || call->outcome == 0)
+        return;
+    call->outcome_told = true;
+    queue_settled(call->host, call->serial, call->outcome);
+}
+
+void
+call_written(struct kcap_call *call, bool written)
+{
+    struct host *host = call->host;
+    bool last;
+
+    (void)pthread_mutex_lock(&host->lock);
+    if (call->outcome == 0)
+        call->outcome = written ? KCAP_SETTLED_WRITTEN : KCAP_SETTLED_DROPPED;
+    settle(call);
+    last = drop_ref(call);
+    (void)pthread_mutex_unlock(&host->lock);
+    if (last)
+        call_free(call);
+}
+
+/* ---- running ---- */
+
+static void run_call(void *arg);
+
+/* Gives the next waiting call of a SERIAL plugin its turn. Under lock. */
+static void
+next_serial_call(struct host *host)
+{
+    struct kcap_call *call = host->serial_first;
+
+    host->serial_busy = false;
+    if (!call)
+        return;
+    host->serial_first = call->next_serial;
+    if (!host->serial_first)
+        host->serial_last = NULL;
+    host->serial_busy = workers_submit(&host->workers, run_call, call) == KCAP_OK;
+    if (!host->serial_busy) { /* out of memory: put it back, the next call's end tries again */
+        call->next_serial = host->serial_first;
+        host->serial_first = call;
+        if (!host->serial_last)
+            host->serial_last = call;
+    }
+}
+
+static void
+run_tool(struct kcap_call *call)
+{
+    static const char no_result[] = "The plugin ended this call without a result. Nothing is "
+                                    "known about what it did; this is a "
+                                    "defect of the plugin.";
+    struct host *host = call->host;
+    AUTO_BUF struct buf why = BUF_INIT(64u << 10);
+    bool cancelled, answered;
+    int32_t r;
+
+    (void)pthread_mutex_lock(&host->lock);
+    cancelled = call->cancelled;
+    (void)pthread_mutex_unlock(&host->lock);
+    if (!cancelled && !arguments_prepare(call, call->schema, &why)) {
+        (void)call_answer(call, true, buf_str(&why), why.len, NULL, 0);
+    } else if (!cancelled) {
+        r = host->plugin.desc.call(host->ctx, call, call->tool, call->args, call->args_len);
+        if (r < 0)
+            log_linef(KCAP_LOG_WARN, "tool %s returned %d", call->tool->name, r);
+    }
+    (void)pthread_mutex_lock(&host->lock);
+    answered = call->answered || call->cancelled;
+    (void)pthread_mutex_unlock(&host->lock);
+    if (!answered)
+        (void)call_answer(call, true, no_result, sizeof no_result - 1, NULL, 0);
+}
+
+static void
+run_call(void *arg)
+{
+    struct kcap_call *call = arg;
+    struct host *host = call->host;
+    bool last, leaving;
+
+    if (call->kind == CALL_BACKGROUND) {
+        (void)pthread_mutex_lock(&host->lock);
+        leaving = host->shutdown;
+        (void)pthread_mutex_unlock(&host->lock);
+        if (!leaving)
+            call->bg_run(call, call->bg_arg);
+        else if (call->bg_drop)
+            call->bg_drop(call->bg_arg);
+    } else {
+        run_tool(call);
+    }
+
+    (void)pthread_mutex_lock(&host->lock);
+    call->returned = true;
+    if (call->cancelled && !call->answered && call->outcome == 0)
+        call->outcome = KCAP_SETTLED_CANCELLED;
+    settle(call);
+    unlink_call(call);
+    if (call->kind == CALL_TOOL && host->plugin.desc.threads == KCAP_THREADS_SERIAL)
+        next_serial_call(host);
+    last = drop_ref(call);
+    (void)pthread_mutex_unlock(&host->lock);
+    if (last)
+        call_free(call);
+}
+
+int
+call_start(struct kcap_call *call)
+{
+    struct host *host = call->host;
+    int r = KCAP_OK;
+
+    (void)pthread_mutex_lock(&host->lock);
+    link_call(call);
+    if (call->kind == CALL_TOOL && host->plugin.desc.threads == KCAP_THREADS_SERIAL &&
+        host->serial_busy) {
+        if (host->serial_last)
+            host->serial_last->next_serial = call;
+        else
+            host->serial_first = call;
+        host->serial_last = call;
+    } else {
+        r = workers_submit(&host->workers, run_call, call);
+        if (r == KCAP_OK && call->kind == CALL_TOOL)
+            host->serial_busy = host->plugin.desc.threads == KCAP_THREADS_SERIAL;
+    }
+    if (r != KCAP_OK)
+        unlink_call(call);
+    (void)pthread_mutex_unlock(&host->lock);
+    if (r != KCAP_OK)
+        call_unref(call);
+    return r;
+}
+
+void
+call_adopt(struct kcap_call *call)
+{
+    (void)pthread_mutex_lock(&call->host->lock);
+    link_call(call);
+    (void)pthread_mutex_unlock(&call->host->lock);
+}
+
+/* ---- answers and cancels ---- */
+
+/* Keeps the id for a cancel that may be on its way. Under lock. */
+static void
+remember_answered(struct kcap_call *call)
+{
+    struct host *host = call->host;
+    struct answered *slot = &host->answered[host->next_answered++ % HOST_ANSWERED];
+
+    if (!host->plugin.desc.settled || !call->id)
+        return;
+    free(slot->id);
+    slot->id = strdup(call->id);
+    slot->serial = call->serial;
+}
+
+/* The shell's call: the answer stays here. Under lock. */
+static bool
+keep_answer(struct kcap_call *call, bool is_error, const char *text, size_t text_len)
+{
+    call->text = malloc(text_len + 1);
+    if (!call->text)
+        return false;
+    memcpy(call->text, text, text_len);
+    call->text[text_len] = '\0';
+    call->text_len = text_len;
+    call->is_error = is_error;
+    return true;
+}
+
+int32_t
+call_answer(struct kcap_call *call, bool is_error, const char *text, size_t text_len,
+            const char *json, size_t json_len)
+{
+    struct host *host = call->host;
+    AUTO_BUF struct buf line = BUF_INIT(REPLY_MAX_LEN);
+    bool queued = false;
+
+    if (call->kind != CALL_TOOL)
+        return KCAP_E_INVALID;
+    if (host->wire)
+        reply_call(&line, call->id, is_error, text, text_len, json, json_len);
+
+    (void)pthread_mutex_lock(&host->lock);
+    if (!call->answered && !call->cancelled) {
+        if (host->wire) {
+            call->refs++;
+            queued = wire_queue(host->wire, &line, call);
+            if (!queued)
+                call->refs--;
+        } else {
+            queued = keep_answer(call, is_error, text, text_len);
+            call->outcome = KCAP_SETTLED_WRITTEN;
+        }
+        call->answered = queued;
+        if (queued)
+            remember_answered(call);
+    }
+    (void)pthread_cond_broadcast(&host->changed);
+    (void)pthread_mutex_unlock(&host->lock);
+    if (queued && host->wire)
+        wire_flush(host->wire);
+    return KCAP_OK;
+}
+
+bool
+calls_has_id(struct host *host, struct span id)
+{
+    bool found = false;
+
+    (void)pthread_mutex_lock(&host->lock);
+    for (struct kcap_call *call = host->calls; call && !found; call = call->next)
+        found = call->id && !call->answered && !call->cancelled &&
+                span_same(id, (struct span){call->id, strlen(call->id)});
+    (void)pthread_mutex_unlock(&host->lock);
+    return found;
+}
+
+unsigned
+calls_in_flight(struct host *host)
+{
+    unsigned n;
+
+    (void)pthread_mutex_lock(&host->lock);
+    n = host->n_tool_calls;
+    (void)pthread_mutex_unlock(&host->lock);
+    return n;
+}
+
+static void
+cancel_locked(struct kcap_call *call)
+{
+    if (call->answered || call->cancelled)
+        return;
+    call->cancelled = true;
+    waits_wake(call);
+}
+
+void
+call_cancel(struct kcap_call *call)
+{
+    (void)pthread_mutex_lock(&call->host->lock);
+    cancel_locked(call);
+    (void)pthread_mutex_unlock(&call->host->lock);
+}
+
+void
+calls_cancel(struct host *host, struct span id)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    for (struct kcap_call *call = host->calls; call; call = call->next) {
+        if (call->id && !call->answered && !call->cancelled &&
+            span_same(id, (struct span){call->id, strlen(call->id)})) {
+            cancel_locked(call);
+            (void)pthread_mutex_unlock(&host->lock);
+            return;
+        }
+    }
+    for (unsigned i = 0; i < HOST_ANSWERED; i++) {
+        struct answered *slot = &host->answered[i];
+        if (slot->id && span_same(id, (struct span){slot->id, strlen(slot->id)})) {
+            queue_settled(host, slot->serial, KCAP_SETTLED_LATE_CANCEL);
+            free(slot->id);
+            slot->id = NULL;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+int64_t
+calls_tick(struct host *host, int64_t now_ns)
+{
+    static const char overrun[] = "This call did not finish in time: the plugin went on past "
+                                  "the end of its window. What it started "
+                                  "may still be going on.";
+    int64_t next_ns = KCAP_TIME_NEVER;
+    struct kcap_call *late = NULL;
+
+    (void)pthread_mutex_lock(&host->lock);
+    for (struct kcap_call *call = host->calls; call; call = call->next) {
+        int64_t at_ns = call->deadline_ns;
+
+        if (call->kind != CALL_TOOL || call->answered || call->cancelled ||
+            at_ns == KCAP_TIME_NEVER)
+            continue;
+        if (at_ns <= now_ns) {
+            if (!call->ended)
+                waits_wake(call);
+            at_ns += CALLS_GRACE_NS;
+            if (at_ns <= now_ns) {
+                late = call;
+                late->refs++;
+                next_ns = now_ns; /* one a turn */
+                break;
+            }
+        }
+        if (at_ns < next_ns)
+            next_ns = at_ns;
+    }
+    (void)pthread_mutex_unlock(&host->lock);
+    if (late) {
+        log_linef(KCAP_LOG_WARN, "tool %s overran its window", late->tool->name);
+        (void)call_answer(late, true, overrun, sizeof overrun - 1, NULL, 0);
+        call_unref(late);
+    }
+    return next_ns;
+}
+
+void
+calls_shut_down(struct host *host)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    host->shutdown = true;
+    for (struct kcap_call *call = host->calls; call; call = call->next)
+        waits_wake(call);
+    (void)pthread_cond_broadcast(&host->changed);
+    (void)pthread_mutex_unlock(&host->lock);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one host of this process: what main puts together and every other file of host/ works on.
+ */
+#ifndef KCAP_HOST_HOST_H
+#define KCAP_HOST_HOST_H
+
+#include <kcap/plugin.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "host/cli.h"
+#include "host/clock.h"
+#include "host/loader.h"
+#include "host/workers.h"
+
+struct wire;
+
+/* An answer of a moment ago, kept so that a cancel that crossed it is recognised. */
+struct answered {
+    char *id; /* raw JSON token */
+    uint64_t serial;
+};
+#define HOST_ANSWERED 64
+
+struct host {
+    struct kcap_host table; /* what the plugin sees; first, so that it leads back here */
+    const struct cli *cli;
+    struct plugin plugin;
+    void *ctx;        /* the plugin's own */
+    const void *http; /* the loaded extension, or NULL; under extension_lock */
+    pthread_mutex_t extension_lock;
+
+    struct workers workers;
+    struct wire *wire; /* NULL when a single call or command is run from the shell */
+
+    /* Everything below, and every call's state, is under lock. */
+    pthread_mutex_t lock;
+    pthread_cond_t
+        changed; /* CLOCK_MONOTONIC; any change of seq, of a call's state, of shutdown */
+    uint64_t seq;
+    bool shutdown;
+    struct kcap_call *calls; /* all that are not over, newest first */
+    unsigned n_tool_calls;
+    uint64_t next_serial;
+    struct kcap_call *serial_first,
+        *serial_last; /* SERIAL plugin: calls waiting for their turn */
+    bool serial_busy;
+    struct answered answered[HOST_ANSWERED]; /* ring */
+    unsigned next_answered;
+    struct settled *settled_first, *settled_last; /* for the plugin, in order (calls.c) */
+    bool settling;
+};
+
+/* Loads the plugin that cli names and runs its init. Returns 0, or -1 after logging why. */
+int host_open(struct host *host, const struct cli *cli);
+
+/* Fills in the function table (table.c). */
+void host_table_init(struct host *host);
+
+/* The three ways to spend a process; each returns the exit status. */
+int host_serve(struct host *host);       /* MCP on stdin and stdout */
+int host_call_once(struct host *host);   /* --call */
+int host_run_command(struct host *host); /* -- COMMAND */
+
+/* Prints the plugin's options, commands and tools; returns the exit status. */
+int host_plugin_help(const struct host *host);
+
+static inline struct host *
+host_of(const struct kcap_host *table)
+{
+    return (struct host *)(uintptr_t)table;
+}
+
+#endif

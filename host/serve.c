@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MCP on standard input and output: the reader's loop, from the first byte to the end of input.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "host/calls.h"
+#include "host/log.h"
+#include "host/protocol.h"
+#include "host/reader.h"
+#include "host/wire.h"
+
+#define DRAIN_NS \
+    (500 * (int64_t)NS_PER_MS) /* calls still running at the end of input get this long */
+
+/*
+ * The protocol moves to private descriptors: from here on a stray printf of a plugin, or of a
+ * library it uses, lands on stderr, and a child cannot inherit the client's pipe.
+ */
+static int
+take_stdio(int *ret_in, int *ret_out)
+{
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    *ret_in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    *ret_out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (null_fd < 0 || *ret_in < 0 || *ret_out < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
+        dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return -1;
+    (void)close(null_fd);
+    return 0;
+}
+
+static void
+handle_lines(struct protocol *protocol, struct reader *reader)
+{
+    int64_t arrived_ns = host_now_ns();
+    enum reader_result result;
+    const char *line;
+    size_t len;
+
+    wire_cork(protocol->host->wire);
+    while ((result = reader_next(reader, &line, &len)) != READER_NONE) {
+        if (result == READER_LINE)
+            protocol_line(protocol, line, len, arrived_ns);
+        else
+            protocol_line_too_long(protocol);
+    }
+    wire_uncork(protocol->host->wire);
+}
+
+/* What has to be done by the clock; returns when next. */
+static int64_t
+tick(struct host *host)
+{
+    int64_t now_ns = host_now_ns();
+    int64_t calls_ns = calls_tick(host, now_ns),
+            workers_ns = workers_tick(&host->workers, now_ns);
+
+    return calls_ns < workers_ns ? calls_ns : workers_ns;
+}
+
+/* The client is done asking: what it asked is finished as far as half a second allows. */
+static void
+drain(struct host *host)
+{
+    int64_t until_ns = host_now_ns() + DRAIN_NS;
+
+    (void)pthread_mutex_lock(&host->lock);
+    while (host->n_tool_calls > 0 && host_now_ns() < until_ns) {
+        int64_t next_ns;
+
+        (void)pthread_mutex_unlock(&host->lock);
+        next_ns = tick(host);
+        (void)pthread_mutex_lock(&host->lock);
+        if (host->n_tool_calls > 0)
+            (void)clock_cond_wait_until(&host->changed, &host->lock,
+                                        next_ns < until_ns ? next_ns : until_ns);
+    }
+    (void)pthread_mutex_unlock(&host->lock);
+    (void)wire_drain(host->wire, until_ns);
+}
+
+int
+host_serve(struct host *host)
+{
+    struct protocol protocol;
+    struct reader reader;
+    int in, out;
+
+    if (take_stdio(&in, &out) < 0) {
+        log_line(KCAP_LOG_ERROR, "standard input and output cannot be taken over");
+        return 1;
+    }
+    host->wire = wire_new(out);
+    if (!host->wire || protocol_init(&protocol, host) < 0) {
+        log_line(KCAP_LOG_ERROR, "out of memory");
+        return 1;
+    }
+    reader_init(&reader, in);
+    while (!reader.eof) {
+        struct pollfd readable = {.fd = in, .events = POLLIN};
+        struct timespec space;
+        int64_t next_ns = tick(host);
+        int n = ppoll(&readable, 1, clock_left(next_ns, &space), NULL);
+
+        if (n > 0 || (n < 0 && errno != EINTR)) {
+            reader_fill(&reader);
+            handle_lines(&protocol, &reader);
+        }
+    }
+    drain(host);
+    return 0;
+}

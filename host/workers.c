@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "host/workers.h"
+
+#include <kcap/plugin.h>
+#include <stdlib.h>
+
+#include "host/clock.h"
+#include "host/log.h"
+
+#define STALL_NS     NS_PER_MS /* the queue stood still this long: more threads */
+#define NEW_PER_TURN 16
+#define STACK_SIZE   (512u << 10)
+
+struct job {
+    struct job *next;
+    void (*run)(void *arg);
+    void *arg;
+};
+
+void
+workers_init(struct workers *workers)
+{
+    *workers = (struct workers){.last_taken_ns = 0};
+    (void)pthread_mutex_init(&workers->lock, NULL);
+    (void)pthread_cond_init(&workers->work, NULL);
+}
+
+static void *
+worker_main(void *arg)
+{
+    struct workers *workers = arg;
+
+    (void)pthread_mutex_lock(&workers->lock);
+    for (;;) {
+        struct job *job = workers->first;
+        if (!job) {
+            workers->idle++;
+            (void)pthread_cond_wait(&workers->work, &workers->lock);
+            workers->idle--;
+            continue;
+        }
+        workers->first = job->next;
+        if (!workers->first)
+            workers->last = NULL;
+        workers->queued--;
+        workers->last_taken_ns = host_now_ns();
+        (void)pthread_mutex_unlock(&workers->lock);
+        job->run(job->arg);
+        free(job);
+        (void)pthread_mutex_lock(&workers->lock);
+    }
+    return NULL;
+}
+
+/* Under lock. */
+static bool
+add_thread(struct workers *workers)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    bool started;
+
+    if (workers->threads >= WORKERS_MAX || pthread_attr_init(&attributes) != 0)
+        return false;
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    started = pthread_create(&thread, &attributes, worker_main, workers) == 0;
+    (void)pthread_attr_destroy(&attributes);
+    if (started)
+        workers->threads++;
+    else
+        log_line(KCAP_LOG_WARN, "no more threads can be started: calls wait for one another");
+    return started;
+}
+
+int
+workers_submit(struct workers *workers, void (*run)(void *arg), void *arg)
+{
+    struct job *job = malloc(sizeof *job);
+    int r = KCAP_OK;
+
+    if (!job)
+        return KCAP_E_NOMEM;
+    *job = (struct job){.run = run, .arg = arg};
+    (void)pthread_mutex_lock(&workers->lock);
+    if (workers->queued >= workers->idle && workers->threads < WORKERS_FIRST)
+        (void)add_thread(workers);
+    if (workers->threads == 0) {
+        r = KCAP_E_IO;
+    } else {
+        if (!workers->first)
+            workers->last_taken_ns = host_now_ns();
+        if (workers->last)
+            workers->last->next = job;
+        else
+            workers->first = job;
+        workers->last = job;
+        workers->queued++;
+        (void)pthread_cond_signal(&workers->work);
+    }
+    (void)pthread_mutex_unlock(&workers->lock);
+    if (r != KCAP_OK)
+        free(job);
+    return r;
+}
+
+int64_t
+workers_tick(struct workers *workers, int64_t now_ns)
+{
+    int64_t next_ns = KCAP_TIME_NEVER;
+
+    (void)pthread_mutex_lock(&workers->lock);
+    if (workers->first && workers->threads < WORKERS_MAX) {
+        if (now_ns - workers->last_taken_ns >= STALL_NS) {
+            unsigned wanted = workers->queued < NEW_PER_TURN ? workers->queued : NEW_PER_TURN;
+            while (wanted-- > 0 && add_thread(workers))
+                ;
+            workers->last_taken_ns = now_ns;
+        }
+        next_ns = workers->last_taken_ns + STALL_NS;
+    }
+    (void)pthread_mutex_unlock(&workers->lock);
+    return next_ns;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin that tests of the host call: one tool for each way a tool can behave. Never
+ * installed. */
+#include "config.h"
+
+#include <kcap/plugin.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+
+#define NS_PER_MS INT64_C(1000000)
+
+static const struct kcap_host *host;
+
+static void
+say(struct kcap_call *call, const char *text)
+{
+    (void)host->result(call, 0, text, strlen(text), NULL, 0);
+}
+
+static void
+do_echo(struct kcap_call *call, const cJSON *args)
+{
+    say(call, json_str(args, "text"));
+}
+
+/* Sleeps through the host, telling how far it is; each end of the wait has its own text. */
+static void
+do_slow(struct kcap_call *call, const cJSON *args)
+{
+    int64_t ms = 0, start_ns = host->now_ns(host), until_ns, step_ns;
+    char text[64];
+    int32_t r;
+
+    (void)json_int(args, "ms", &ms);
+    until_ns = start_ns + ms * NS_PER_MS;
+    do {
+        step_ns = host->now_ns(host) + 50 * NS_PER_MS;
+        r = host->wait(call, KCAP_SEQ_NONE, NULL, 0, step_ns < until_ns ? step_ns : until_ns);
+        (void)host->progress(call, (double)((host->now_ns(host) - start_ns) / NS_PER_MS),
+                             (double)ms, "sleeping");
+    } while (r == KCAP_WAIT_TIMEOUT && host->now_ns(host) < until_ns);
+    (void)snprintf(text, sizeof text, r == KCAP_WAIT_DEADLINE ? "window over" : "slept %lld",
+                   (long long)ms);
+    if (r == KCAP_WAIT_TIMEOUT || r == KCAP_WAIT_DEADLINE)
+        say(call, text);
+    kcap_logf(host, KCAP_LOG_INFO, "slow ended %d", r);
+}
+
+static void
+do_structured(struct kcap_call *call, const cJSON *args)
+{
+    int64_t a = 0;
+    char json[64];
+
+    (void)json_int(args, "a", &a);
+    (void)snprintf(json, sizeof json, "{\"a\":\n%lld}", (long long)a);
+    (void)host->result(call, 0, json, strlen(json), json, strlen(json));
+}
+
+/* Writes where the protocol used to be. */
+static void
+do_noise(struct kcap_call *call, const cJSON *args)
+{
+    (void)args;
+    (void)puts("noise on standard output");
+    (void)fflush(stdout);
+    say(call, "quiet");
+}
+
+static void
+do_fail(struct kcap_call *call, const cJSON *args)
+{
+    static const char text[] = "failed as asked";
+
+    (void)args;
+    (void)host->result(call, 1, text, sizeof text - 1, NULL, 0);
+}
+
+static void
+do_silent(struct kcap_call *call, const cJSON *args)
+{
+    (void)call;
+    (void)args;
+}
+
+/* Goes on past its window, deaf to every end but the process's. */
+static void
+do_deaf(struct kcap_call *call, const cJSON *args)
+{
+    int64_t ms = 0, until_ns;
+
+    (void)json_int(args, "ms", &ms);
+    until_ns = host->now_ns(host) + ms * NS_PER_MS;
+    while (host->now_ns(host) < until_ns &&
+           host->wait(call, KCAP_SEQ_NONE, NULL, 0, until_ns) != KCAP_WAIT_SHUTDOWN)
+        ;
+    say(call, "too late");
+}
+
+static void
+do_bad_json(struct kcap_call *call, const cJSON *args)
+{
+    (void)args;
+    (void)host->result(call, 0, "text", 4, "[1]", 3);
+}
+
+/* Who the host says is calling. */
+static void
+do_whoami(struct kcap_call *call, const cJSON *args)
+{
+    struct kcap_client client = {.struct_size = sizeof client};
+    char text[512];
+
+    (void)args;
+    host->client(call, &client);
+    (void)snprintf(
+        text, sizeof text, "name=%s version=%s harness=%s session=%s from=%s window=%lld",
+        client.name ? client.name : "-", client.version ? client.version : "-",
+        client.harness ? client.harness : "-", client.session_id ? client.session_id : "-",
+        client.session_source ? client.session_source : "-",
+        (long long)((host->remaining_ms(call) + 999) / 1000));
+    say(call, text);
+}
+
+static const struct tool {
+    struct kcap_tool tool;
+    void (*run)(struct kcap_call *call, const cJSON *args);
+} table[] = {
+#define TOOL(name_, description_, schema_, output_, hints_) \
+    .tool = {                                               \
+        sizeof(struct kcap_tool), 0, name_, NULL, description_, schema_, output_, hints_, 0}
+    {TOOL("echo", "Says text back.",
+          "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\",\"description\":"
+          "\"What "
+          "to say.\"}},\"required\":[\"text\"],\"additionalProperties\":false}",
+          NULL, KCAP_HINT_READ_ONLY),
+     .run = do_echo},
+    {TOOL("slow", "Waits.",
+          "{\"type\":\"object\",\"properties\":{\"ms\":{\"type\":\"integer\",\"minimum\":0}},"
+          "\"required\":[\"ms\"],\"additionalProperties\":false}",
+          NULL, KCAP_HINT_READ_ONLY),
+     .run = do_slow},
+    {TOOL("structured", "Gives structured content.",
+          "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}},\"required\":["
+          "\"a\"]}",
+          "{\"type\":\"object\",\n\"properties\":{\"a\":{\"type\":\"integer\"}},\"required\":["
+          "\"a\"]}",
+          0),
+     .run = do_structured},
+    {TOOL("noise", "Prints to standard output.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_noise},
+    {TOOL("fail", "Fails.", "{\"type\":\"object\"}", NULL, 0), .run = do_fail},
+    {TOOL("silent", "Returns without a result.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_silent},
+    {TOOL("deaf", "Overruns its window.",
+          "{\"type\":\"object\",\"properties\":{\"ms\":{\"type\":\"integer\"}}}", NULL, 0),
+     .run = do_deaf},
+    {TOOL("bad_json", "Gives bad structured content.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_bad_json},
+    {TOOL("whoami", "Says who is calling.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_whoami},
+};
+#define N_TOOLS (sizeof table / sizeof table[0])
+
+static int32_t
+fixture_init(const struct kcap_host *given, void **ret_ctx)
+{
+    host = given;
+    *ret_ctx = NULL;
+    return KCAP_OK;
+}
+
+static int32_t
+fixture_call(void *ctx, struct kcap_call *call, const struct kcap_tool *tool, const char *args,
+             size_t args_len)
+{
+    AUTO_JSON cJSON *parsed = json_parse(args, args_len, NULL);
+
+    (void)ctx;
+    for (size_t i = 0; i < N_TOOLS; i++) {
+        if (&table[i].tool == tool)
+            table[i].run(call, parsed);
+    }
+    return KCAP_OK;
+}
+
+/* Tests read these lines: what became of each answer. */
+static void
+fixture_settled(void *ctx, uint64_t serial, uint32_t outcome)
+{
+    (void)ctx;
+    kcap_logf(host, KCAP_LOG_INFO, "settled %llu %u", (unsigned long long)serial, outcome);
+}
+
+static int32_t
+run_hello(void *ctx, struct kcap_call *call, int32_t argc, const char *const *argv)
+{
+    (void)ctx;
+    (void)call;
+    (void)printf("hello %s\n", argc > 1 ? argv[1] : "nobody");
+    return fflush(stdout) == 0 ? 7 : 1;
+}
+
+static const struct kcap_tool *const tools[] = {
+    &table[0].tool, &table[1].tool, &table[2].tool, &table[3].tool, &table[4].tool,
+    &table[5].tool, &table[6].tool, &table[7].tool, &table[8].tool, NULL};
+static const struct kcap_command hello = {sizeof hello, 0, "hello", "prints a greeting",
+                                          run_hello};
+static const struct kcap_command *const commands[] = {&hello, NULL};
+static const struct kcap_option colour = {sizeof colour, 0, "colour", "any word"};
+static const struct kcap_option *const options[] = {&colour, NULL};
+
+KCAP_REGISTER(KCAP_CLASS_DRIVER, .threads = KCAP_THREADS_PARALLEL, .name = "fixture",
+              .version = "1", .summary = "for tests of the host", .tools = tools,
+              .commands = commands, .options = options, .init = fixture_init,
+              .call = fixture_call, .settled = fixture_settled);

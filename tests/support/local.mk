@@ -1,0 +1,5 @@
+# Plugins that only tests load; never installed (-rpath makes libtool build a module all the same).
+check_LTLIBRARIES += tests/support/fixture.la
+tests_support_fixture_la_SOURCES = tests/support/fixture.c
+tests_support_fixture_la_LDFLAGS = $(plugin_ldflags) -rpath /nowhere
+tests_support_fixture_la_LIBADD = lib/libkcap.la $(CJSON_LIBS)

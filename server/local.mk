@@ -1,1 +1,31 @@
 # part of the one Makefile; see Makefile.am
+bin_PROGRAMS += server/kcap-flowd
+
+# everything but main, so that tests can link single modules
+noinst_LTLIBRARIES += server/libflowd.la
+server_libflowd_la_SOURCES = \
+	server/api.c server/api.h server/api_internal.h \
+	server/api_driver.c \
+	server/api_reviewer.c \
+	server/engine.c server/engine.h \
+	server/env.c server/env.h \
+	server/http.c server/http.h \
+	server/launch.c server/launch.h \
+	server/log.c server/log.h \
+	server/loop.c server/loop.h \
+	server/orphan.c server/orphan.h \
+	server/place.c server/place.h \
+	server/reviewer.c server/reviewer.h \
+	server/server.c server/server.h \
+	server/store.c server/store.h \
+	server/turn.c server/turn.h \
+	server/util.c server/util.h \
+	server/vendor.c server/vendor.h \
+	server/vendor_checklist.c
+server_libflowd_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(SQLITE_CFLAGS)
+server_libflowd_la_LIBADD = lib/libkcap.la $(MHD_LIBS) $(SQLITE_LIBS) $(CJSON_LIBS)
+
+server_kcap_flowd_SOURCES = server/main.c
+server_kcap_flowd_CFLAGS = $(AM_CFLAGS) -fPIE
+server_kcap_flowd_LDFLAGS = $(AM_LDFLAGS) $(KCAP_PIE_LDFLAGS)
+server_kcap_flowd_LDADD = server/libflowd.la

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a request to the rules and back to an answer: routes, strict bodies, coded errors. */
+#ifndef KCAP_SERVER_API_H
+#define KCAP_SERVER_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/engine.h"
+
+struct api_request {
+    const char *method;
+    const char *path; /* percent-encoded, no query */
+    const char *body;
+    size_t body_len;
+    const char *wait_sec_text; /* or NULL */
+    bool may_wait;             /* false: answer with what there is now */
+};
+
+struct api_answer {
+    int status;
+    char *body; /* owned; NULL: out of memory */
+    const char *type;
+    char *shown_flow; /* owned or NULL: this answer shows how that run ended */
+    char *wait_flow; /* owned or NULL: there is no answer yet, something must happen to that run
+                      */
+    int wait_sec;
+};
+
+/* Handles one request inside the store's transaction. Returns whether its changes are to be
+ * kept. */
+bool api_handle(struct engine *engine, const struct api_request *request,
+                struct api_answer *ret);
+
+/* The answer to whatever could not be put on disk. */
+void api_answer_unavailable(struct api_answer *ret);
+
+#endif

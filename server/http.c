@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "server/http.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/text.h"
+#include "server/util.h"
+
+#define MAX_CONNECTIONS 512
+/* What is read of a body that is too long, so that the client hears why; then it is cut off. */
+#define MAX_DISCARDED ((size_t)8 << 20)
+
+struct shown {
+    struct shown *next;
+    char *flow_id;
+};
+
+struct http {
+    int epoll_fd;
+    struct MHD_Daemon *daemon;
+    struct source daemon_source;
+    struct request *pending, **pending_end;
+    struct request *waiting;
+    struct request *answered; /* to be resumed by the next http_run */
+    struct shown *shown, **shown_end;
+};
+
+static void
+make_pending(struct request *request)
+{
+    struct http *http = request->http;
+
+    request->state = REQUEST_PENDING;
+    request->next = NULL;
+    *http->pending_end = request;
+    http->pending_end = &request->next;
+}
+
+/* ---- waiting requests ---- */
+
+static void
+stop_waiting(struct request *request)
+{
+    struct request **place = &request->http->waiting;
+
+    while (*place != request)
+        place = &(*place)->next;
+    *place = request->next;
+    request->waited = true;
+    make_pending(request);
+}
+
+/* libmicrohttpd does not look at suspended connections, so a client that left would be kept
+ * waiting for. */
+static void
+client_hung_up(struct source *source, uint32_t events)
+{
+    struct request *request = SOURCE_OWNER(source, struct request, hangup);
+
+    (void)events;
+    (void)loop_remove(request->http->epoll_fd, source);
+    if (request->state == REQUEST_WAITING)
+        stop_waiting(request);
+}
+
+void
+http_wait(struct request *request, char *flow_id, int64_t until_ns)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    free(request->wait_flow);
+    request->wait_flow = flow_id;
+    request->wait_until_ns = until_ns;
+    request->state = REQUEST_WAITING;
+    request->next = request->http->waiting;
+    request->http->waiting = request;
+    if (info)
+        (void)loop_add(request->http->epoll_fd, &request->hangup, info->connect_fd, EPOLLRDHUP);
+}
+
+void
+http_wake(struct http *http, const char *flow_id)
+{
+    for (struct request *request = http->waiting, *next; request; request = next) {
+        next = request->next;
+        if (strcmp(request->wait_flow, flow_id) == 0)
+            stop_waiting(request);
+    }
+}
+
+void
+http_expire_waits(struct http *http, int64_t now_ns)
+{
+    for (struct request *request = http->waiting, *next; request; request = next) {
+        next = request->next;
+        if (request->wait_until_ns <= now_ns)
+            stop_waiting(request);
+    }
+}
+
+/* ---- requests and answers ---- */
+
+static void
+request_free(struct request *request)
+{
+    if (!request)
+        return;
+    (void)loop_remove(request->http->epoll_fd, &request->hangup);
+    free(request->method);
+    free(request->path);
+    free(request->wait_sec_text);
+    buf_fini(&request->body);
+    free(request->answer);
+    free(request->shown_flow);
+    free(request->wait_flow);
+    free(request);
+}
+
+static struct request *
+request_new(struct http *http, struct MHD_Connection *connection, const char *url,
+            const char *method)
+{
+    struct request *request = calloc(1, sizeof *request);
+    const char *wait_sec;
+
+    if (!request)
+        return NULL;
+    request->http = http;
+    request->connection = connection;
+    request->hangup = (struct source){.fd = -1, .ready = client_hung_up};
+    request->body = BUF_INIT(HTTP_MAX_BODY);
+    request->method = strdup(method);
+    request->path = strdup(url);
+    wait_sec = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "wait_sec");
+    request->wait_sec_text = wait_sec ? strdup(wait_sec) : NULL;
+    if (!request->method || !request->path || (wait_sec && !request->wait_sec_text)) {
+        request_free(request);
+        return NULL;
+    }
+    return request;
+}
+
+static enum MHD_Result
+send_answer(struct request *request)
+{
+    char *body = request->answer;
+    struct MHD_Response *response;
+    enum MHD_Result result;
+
+    request->answer = NULL;
+    if (!body) {
+        request->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+        response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    } else {
+        response = MHD_create_response_from_buffer(strlen(body), body, MHD_RESPMEM_MUST_FREE);
+    }
+    if (!response) {
+        free(body);
+        return MHD_NO;
+    }
+    if (request->answer_type)
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+                                      request->answer_type);
+    (void)MHD_add_response_header(response, "X-Kcap-Server-Version", PACKAGE_VERSION);
+    result = MHD_queue_response(request->connection, (unsigned)request->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+void
+http_answer(struct request *request, int status, char *body, const char *type)
+{
+    struct http *http = request->http;
+
+    (void)loop_remove(http->epoll_fd, &request->hangup);
+    request->status = status;
+    request->answer = body;
+    request->answer_type = type;
+    request->state = REQUEST_ANSWERED;
+    request->next = http->answered;
+    http->answered = request;
+}
+
+static void
+set_too_large(struct request *request)
+{
+    buf_fini(&request->body);
+    request->status = MHD_HTTP_CONTENT_TOO_LARGE;
+    request->answer =
+        strdup("{\"error\":\"request_too_large\",\"message\":\"The body is longer "
+               "than 4 MiB; shorten the context or point to a file.\"}");
+    request->answer_type = "application/json";
+}
+
+static bool
+announces_too_much(struct MHD_Connection *connection)
+{
+    const char *text = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+                                                   MHD_HTTP_HEADER_CONTENT_LENGTH);
+    int64_t len;
+
+    return text && !text_to_int(text, 0, (int64_t)HTTP_MAX_BODY, &len);
+}
+
+/* Called once when the headers are there, then for each piece of the body, then once more; and
+ * again when an answered request was resumed. */
+static enum MHD_Result
+handle(void *arg, struct MHD_Connection *connection, const char *url, const char *method,
+       const char *version, const char *piece, size_t *piece_len, void **con_cls)
+{
+    struct request *request = *con_cls;
+
+    (void)version;
+    if (!request) {
+        request = request_new(arg, connection, url, method);
+        if (!request)
+            return MHD_NO;
+        *con_cls = request;
+        if (!announces_too_much(connection))
+            return MHD_YES;
+        set_too_large(request);
+        return send_answer(request);
+    }
+    if (*piece_len > 0) {
+        if (request->status == 0) {
+            buf_add(&request->body, piece, *piece_len);
+            if (!buf_ok(&request->body)) {
+                set_too_large(request);
+                request->body.max = MAX_DISCARDED;
+            }
+        } else if (*piece_len > request->body.max) {
+            return MHD_NO;
+        } else {
+            request->body.max -= *piece_len;
+        }
+        *piece_len = 0;
+        return MHD_YES;
+    }
+    if (request->status != 0)
+        return send_answer(request);
+    make_pending(request);
+    MHD_suspend_connection(connection);
+    return MHD_YES;
+}
+
+static void
+completed(void *arg, struct MHD_Connection *connection, void **con_cls,
+          enum MHD_RequestTerminationCode code)
+{
+    struct http *http = arg;
+    struct request *request = *con_cls;
+    struct shown *shown;
+
+    (void)connection;
+    *con_cls = NULL;
+    if (request && request->shown_flow && code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+        shown = calloc(1, sizeof *shown);
+        if (shown) { /* else the outcome is shown once more: harmless */
+            shown->flow_id = request->shown_flow;
+            request->shown_flow = NULL;
+            *http->shown_end = shown;
+            http->shown_end = &shown->next;
+        }
+    }
+    request_free(request);
+}
+
+/* Segments are decoded by whoever splits the path: a %2F is not a slash. */
+static size_t
+keep_escapes(void *arg, struct MHD_Connection *connection, char *text)
+{
+    (void)arg;
+    (void)connection;
+    return strlen(text);
+}
+
+/* ---- the daemon ---- */
+
+static void
+daemon_ready(struct source *source, uint32_t events)
+{
+    (void)source; /* http_run follows every wait */
+    (void)events;
+}
+
+int
+http_new(int epoll_fd, unsigned idle_connection_sec, struct http **ret)
+{
+    struct http *http = calloc(1, sizeof *http);
+    const union MHD_DaemonInfo *info;
+    int r;
+
+    if (!http)
+        return -ENOMEM;
+    http->epoll_fd = epoll_fd;
+    http->pending_end = &http->pending;
+    http->shown_end = &http->shown;
+    http->daemon_source = (struct source){.fd = -1, .ready = daemon_ready};
+    http->daemon =
+        MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
+                         NULL, NULL, handle, http, MHD_OPTION_NOTIFY_COMPLETED, completed, http,
+                         MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS,
+                         MHD_OPTION_CONNECTION_TIMEOUT, idle_connection_sec, MHD_OPTION_END);
+    info = http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+    r = info ? loop_add(epoll_fd, &http->daemon_source, info->epoll_fd, EPOLLIN) : -ENOMEM;
+    if (r < 0) {
+        http_free(http);
+        return r;
+    }
+    *ret = http;
+    return 0;
+}
+
+static void
+refuse_all(struct http *http)
+{
+    struct request *request;
+
+    while (http->waiting)
+        stop_waiting(http->waiting);
+    while ((request = http_take_pending(http)) != NULL)
+        http_answer(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+                    strdup("{\"error\":\"server_stopping\",\"message\":\"kcap-flowd is "
+                           "stopping; ask again, it is started anew when needed.\"}"),
+                    "application/json");
+}
+
+void
+http_free(struct http *http)
+{
+    char *flow_id;
+
+    if (!http)
+        return;
+    if (http->daemon) { /* a connection that is suspended at the stop makes MHD abort */
+        refuse_all(http);
+        http_run(http);
+        refuse_all(http);
+        http_run(http);
+        (void)loop_remove(http->epoll_fd, &http->daemon_source);
+        MHD_stop_daemon(http->daemon);
+    }
+    while ((flow_id = http_take_shown(http)) != NULL)
+        free(flow_id);
+    free(http);
+}
+
+void
+http_add_connection(struct http *http, int fd)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    (void)MHD_add_connection(http->daemon, fd, (struct sockaddr *)&address, sizeof address);
+}
+
+void
+http_run(struct http *http)
+{
+    while (http->answered) {
+        struct request *request = http->answered;
+        http->answered = request->next;
+        request->next = NULL;
+        MHD_resume_connection(request->connection);
+    }
+    (void)MHD_run(http->daemon);
+}
+
+int64_t
+http_deadline_ns(struct http *http)
+{
+    MHD_UNSIGNED_LONG_LONG left_ms;
+    int64_t until_ns = UTIL_NEVER;
+
+    if (http->answered)
+        return 0;
+    if (MHD_get_timeout(http->daemon, &left_ms) == MHD_YES)
+        until_ns = util_now_ns() + (int64_t)left_ms * 1000000;
+    for (const struct request *request = http->waiting; request; request = request->next) {
+        if (request->wait_until_ns < until_ns)
+            until_ns = request->wait_until_ns;
+    }
+    return until_ns;
+}
+
+unsigned
+http_connection_count(struct http *http)
+{
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+
+    return info ? info->num_connections : 0;
+}
+
+struct request *
+http_take_pending(struct http *http)
+{
+    struct request *request = http->pending;
+
+    if (!request)
+        return NULL;
+    http->pending = request->next;
+    if (!http->pending)
+        http->pending_end = &http->pending;
+    request->next = NULL;
+    return request;
+}
+
+bool
+http_has_pending(const struct http *http)
+{
+    return http->pending != NULL;
+}
+
+char *
+http_take_shown(struct http *http)
+{
+    struct shown *shown = http->shown;
+    char *flow_id;
+
+    if (!shown)
+        return NULL;
+    http->shown = shown->next;
+    if (!http->shown)
+        http->shown_end = &http->shown;
+    flow_id = shown->flow_id;
+    free(shown);
+    return flow_id;
+}
+
+bool
+http_has_shown(const struct http *http)
+{
+    return http->shown != NULL;
+}

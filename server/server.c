@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "server/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "server/http.h"
+#include "server/log.h"
+#include "server/orphan.h"
+#include "server/turn.h"
+#include "server/util.h"
+
+#define IDLE_CONNECTION_SEC 30
+#define STOP_SEC            5 /* for reviewers to end when we are told to stop */
+
+struct server {
+    struct turn turn; /* everything a turn works on */
+    struct place *place;
+    const struct server_options *options;
+    struct source listener, signals;
+    bool stopping;
+    int64_t last_use_ns;
+};
+
+static void
+accept_all(struct server *server)
+{
+    int fd;
+
+    while ((fd = place_accept(server->place)) >= 0) {
+        http_add_connection(server->turn.http, fd);
+        server->last_use_ns = util_now_ns();
+    }
+}
+
+static void
+listener_ready(struct source *source, uint32_t events)
+{
+    (void)events;
+    accept_all(SOURCE_OWNER(source, struct server, listener));
+}
+
+static void
+signals_ready(struct source *source, uint32_t events)
+{
+    struct server *server = SOURCE_OWNER(source, struct server, signals);
+    struct signalfd_siginfo info;
+
+    (void)events;
+    while (read(source->fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGCHLD)
+            reviewers_reap(server->turn.reviewers);
+        else
+            server->stopping = true;
+    }
+}
+
+static int
+watch_signals(struct server *server)
+{
+    static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP};
+    sigset_t set;
+    int fd;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaddset(&set, numbers[i]);
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return -errno;
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    return loop_add(server->turn.epoll_fd, &server->signals, fd, EPOLLIN);
+}
+
+/* A connection and some pipes for each client and reviewer: more than the usual 1024. */
+static void
+raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 8192) {
+        limit.rlim_cur = limit.rlim_max < 8192 ? limit.rlim_max : 8192;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int
+open_parts(struct server *server, struct buf *error)
+{
+    struct turn *turn = &server->turn;
+    int64_t idle_sec = server->options->idle_exit_sec;
+    int r;
+
+    raise_descriptor_limit();
+    r = store_open(server->place->store_path, &turn->engine.store, error);
+    if (r < 0)
+        return r;
+    r = orphans_end(&turn->engine);
+    if (r < 0) {
+        buf_addf(error, "%s: %s", server->place->store_path, store_error(turn->engine.store));
+        return r;
+    }
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return -errno;
+    r = loop_new(&turn->epoll_fd);
+    if (r == 0)
+        r = watch_signals(server);
+    if (r == 0)
+        r = http_new(
+            turn->epoll_fd,
+            (unsigned)(idle_sec < IDLE_CONNECTION_SEC ? idle_sec : IDLE_CONNECTION_SEC),
+            &turn->http);
+    if (r == 0)
+        r = reviewers_new(turn->epoll_fd, server->place->url, &server->options->clocks,
+                          &turn->reviewers);
+    return r;
+}
+
+static void
+close_parts(struct server *server)
+{
+    int fd;
+
+    http_free(server->turn.http);
+    reviewers_free(server->turn.reviewers);
+    (void)loop_remove(server->turn.epoll_fd, &server->listener);
+    fd = loop_remove(server->turn.epoll_fd, &server->signals);
+    if (fd >= 0)
+        (void)close(fd);
+    if (server->turn.epoll_fd >= 0)
+        (void)close(server->turn.epoll_fd);
+    store_close(server->turn.engine.store);
+    engine_fini(&server->turn.engine);
+}
+
+static bool
+is_idle(struct server *server)
+{
+    return http_connection_count(server->turn.http) == 0 &&
+           reviewers_count(server->turn.reviewers) == 0 && !turn_has_work(&server->turn);
+}
+
+/* Whether nobody came while the socket went out of sight. */
+static bool
+leave(struct server *server)
+{
+    if (place_hide(server->place) < 0)
+        return true; /* somebody removed the socket: nobody can come any more */
+    accept_all(server);
+    if (is_idle(server))
+        return true;
+    if (place_publish(server->place) < 0)
+        log_line("%s cannot be published again", server->place->socket_path);
+    return false;
+}
+
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Looks after everything once, then waits. Returns false when it is time to go. */
+static bool
+step(struct server *server)
+{
+    struct turn *turn = &server->turn;
+    int64_t now_ns = util_now_ns(), until_ns, idle_ns;
+
+    reviewers_tick(turn->reviewers, now_ns);
+    http_expire_waits(turn->http, now_ns);
+    http_run(turn->http);
+    turn_run(turn);
+    until_ns = earlier(turn_deadline_ns(turn), earlier(http_deadline_ns(turn->http),
+                                                       reviewers_deadline_ns(turn->reviewers)));
+    if (!is_idle(server)) {
+        server->last_use_ns = util_now_ns();
+    } else {
+        idle_ns = server->last_use_ns + server->options->idle_exit_sec * UTIL_SEC_NS;
+        if (idle_ns <= util_now_ns())
+            return !leave(server);
+        until_ns = earlier(until_ns, idle_ns);
+    }
+    loop_wait(turn->epoll_fd, until_ns);
+    return true;
+}
+
+/* Told to stop: the reviewers are ours, so they go first and their rounds say why. */
+static void
+stop(struct server *server)
+{
+    struct turn *turn = &server->turn;
+    int64_t until_ns = util_now_ns() + STOP_SEC * UTIL_SEC_NS;
+
+    (void)place_hide(server->place);
+    reviewers_end_all(turn->reviewers);
+    while (reviewers_count(turn->reviewers) > 0 && util_now_ns() < until_ns) {
+        reviewers_tick(turn->reviewers, util_now_ns());
+        loop_wait(turn->epoll_fd, earlier(until_ns, reviewers_deadline_ns(turn->reviewers)));
+    }
+    http_run(turn->http);
+    turn_run(turn);
+}
+
+int
+server_run(struct place *place, const struct server_options *options,
+           void (*listening)(void *arg), void *arg, struct buf *error)
+{
+    struct server server = {.place = place,
+                            .options = options,
+                            .turn = {.epoll_fd = -1},
+                            .listener = {.fd = -1, .ready = listener_ready},
+                            .signals = {.fd = -1, .ready = signals_ready}};
+    int r = open_parts(&server, error);
+
+    if (r == 0)
+        r = place_listen(place, error);
+    if (r == 0)
+        r = loop_add(server.turn.epoll_fd, &server.listener, place->listen_fd, EPOLLIN);
+    if (r == 0) {
+        log_line("%s serves %s", PACKAGE_STRING, place->url);
+        server.last_use_ns = util_now_ns();
+        listening(arg);
+        while (!server.stopping && step(&server))
+            ;
+        if (server.stopping)
+            stop(&server);
+        log_line("%s", server.stopping ? "told to stop" : "nobody came for a while: leaving");
+    } else if (error->len == 0) {
+        buf_addf(error, "cannot start: %s", strerror(-r));
+    }
+    close_parts(&server);
+    return r;
+}

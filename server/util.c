@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "server/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/auto.h"
+
+int
+util_new_id(char ret[UTIL_ID_LEN + 1])
+{
+    unsigned char bytes[UTIL_ID_LEN / 2];
+    ssize_t n;
+
+    do
+        n = getrandom(bytes, sizeof bytes, 0);
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof bytes)
+        return n < 0 ? -errno : -EIO;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        (void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+int64_t
+util_now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * UTIL_SEC_NS + now.tv_nsec;
+}
+
+int64_t
+util_wall_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+void
+util_format_time(int64_t wall_ms, char ret[32])
+{
+    time_t sec = (time_t)(wall_ms / 1000);
+    struct tm tm;
+    size_t len;
+
+    (void)gmtime_r(&sec, &tm);
+    len = strftime(ret, 32, "%Y-%m-%dT%H:%M:%S", &tm);
+    (void)snprintf(ret + len, 32 - len, ".%03dZ", (int)(wall_ms % 1000));
+}
+
+static ssize_t
+read_small(const char *path, char *space, size_t size)
+{
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return -errno;
+    n = read(fd, space, size - 1);
+    if (n < 0)
+        return -errno;
+    space[n] = '\0';
+    return n;
+}
+
+int64_t
+util_start_ticks(pid_t pid)
+{
+    char path[48], stat[1024];
+    const char *p;
+    ssize_t n;
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    n = read_small(path, stat, sizeof stat);
+    if (n < 0)
+        return n;
+    p = strrchr(stat, ')'); /* the name in field 2 may hold anything */
+    for (int field = 2; p && field < 22; field++)
+        p = strchr(p + 1, ' ');
+    return p ? strtoll(p + 1, NULL, 10) : -EINVAL;
+}
+
+void
+util_boot_id(char ret[40])
+{
+    ssize_t n = read_small("/proc/sys/kernel/random/boot_id", ret, 40);
+
+    if (n < 0)
+        n = 0;
+    ret[n] = '\0';
+    ret[strcspn(ret, "\n")] = '\0';
+}

@@ -1,1 +1,24 @@
 # part of the one Makefile; see Makefile.am
+driver_LTLIBRARIES += plugins/flows/flows.la
+plugins_flows_flows_la_SOURCES = \
+	plugins/flows/api.c plugins/flows/api.h \
+	plugins/flows/args.c plugins/flows/args.h \
+	plugins/flows/close.c \
+	plugins/flows/daemon.c plugins/flows/daemon.h \
+	plugins/flows/flows.h \
+	plugins/flows/job.c plugins/flows/job.h \
+	plugins/flows/journal.c plugins/flows/journal.h \
+	plugins/flows/ledger.c plugins/flows/ledger.h \
+	plugins/flows/lookup.c plugins/flows/lookup.h \
+	plugins/flows/plugin.c \
+	plugins/flows/render.c plugins/flows/render.h \
+	plugins/flows/round.c \
+	plugins/flows/runs.c plugins/flows/runs.h \
+	plugins/flows/session.c \
+	plugins/flows/show.c plugins/flows/show.h \
+	plugins/flows/start.c \
+	plugins/flows/status.c \
+	plugins/flows/view.c plugins/flows/view.h \
+	plugins/flows/waiting.c plugins/flows/waiting.h
+plugins_flows_flows_la_LDFLAGS = $(plugin_ldflags)
+plugins_flows_flows_la_LIBADD = lib/libkcap.la $(CJSON_LIBS)

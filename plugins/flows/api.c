@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "api.h"
+
+#include <kcap/http.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon.h"
+#include "lib/auto.h"
+#include "lib/text.h"
+
+#define MAX_ANSWER_LEN  ((uint64_t)8 << 20)
+#define MAX_EXCERPT_LEN 400u
+#define MAX_MESSAGE_LEN 2000u
+#define MAX_LINE        16384u
+#define MAX_PATH_LEN    2048u
+#define MAX_STARTS      3
+
+void
+api_answer_fini(struct api_answer *answer)
+{
+    cJSON_Delete(answer->json);
+    free(answer->text);
+    *answer = (struct api_answer){.kind = API_REFUSED};
+}
+
+char *
+api_path(const char *before, const char *id, const char *after)
+{
+    struct buf path = BUF_INIT(MAX_PATH_LEN);
+
+    buf_adds(&path, before);
+    buf_addc(&path, '/');
+    for (const char *p = id; *p; p++) {
+        if ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
+            strchr("-._~", *p))
+            buf_addc(&path, *p);
+        else
+            buf_addf(&path, "%%%02X", (unsigned)(unsigned char)*p);
+    }
+    buf_adds(&path, after);
+    return buf_take(&path, NULL);
+}
+
+static const struct kcap_http *
+find_http(struct flows *flows)
+{
+    return flows->host->extension(flows->host, KCAP_HTTP_EXTENSION);
+}
+
+const char *
+api_server(struct flows *flows)
+{
+    const struct kcap_http *http = find_http(flows);
+    struct kcap_http_server server = {.struct_size = sizeof server};
+
+    if (http)
+        http->server(http, &server);
+    return server.url ? server.url : "";
+}
+
+static int32_t
+set_text(struct api_answer *answer, enum api_kind kind, const char *text)
+{
+    answer->kind = kind;
+    answer->text = strdup(text);
+    return answer->text ? 0 : KCAP_E_NOMEM;
+}
+
+/* "HTTP 502: beginning of the body" */
+static int32_t
+set_excerpt(struct api_answer *answer, enum api_kind kind, const char *lead,
+            const struct kcap_http_response *response)
+{
+    AUTO_BUF struct buf line = BUF_INIT(MAX_LINE);
+    size_t len = text_prefix(response->body, response->body_len, MAX_EXCERPT_LEN);
+
+    buf_addf(&line, "HTTP %d%s", response->status, lead);
+    if (len > 0) {
+        buf_adds(&line, ": ");
+        text_add_line(&line, response->body, len);
+        if (len < response->body_len)
+            buf_adds(&line, " [cut]");
+    }
+    return buf_ok(&line) ? set_text(answer, kind, line.data) : KCAP_E_NOMEM;
+}
+
+static int32_t
+read_answer(const struct kcap_http_response *response, struct api_answer *ret)
+{
+    const char *fault = "not a JSON object", *code, *message;
+    bool is_2xx = response->status >= 200 && response->status < 300;
+
+    ret->status = response->status;
+    ret->retry_after_ms = response->retry_after_ms;
+    ret->json = json_parse(response->body, response->body_len, &fault);
+    code = json_str(ret->json, "error");
+    message = json_str(ret->json, "message");
+    if (code && code[0] && message) {
+        ret->kind = API_CODED;
+        ret->code = code;
+        ret->message = message;
+        return 0;
+    }
+    if (is_2xx && cJSON_IsObject(ret->json)) {
+        ret->kind = API_OK;
+        return 0;
+    }
+    cJSON_Delete(take_ptr(ret->json));
+    if (is_2xx) {
+        AUTO_BUF struct buf lead = BUF_INIT(MAX_LINE);
+        buf_addf(&lead, ", but not the answer of a flow server (%s)",
+                 response->body_len == 0 ? "empty" : fault);
+        return set_excerpt(ret, API_BAD, buf_str(&lead), response);
+    }
+    if (response->status >= 300 && response->status < 400)
+        return set_excerpt(ret, API_STATUS,
+                           ", a redirect, which is not followed; check the server's address",
+                           response);
+    if (response->status == 401)
+        return set_excerpt(ret, API_STATUS, ", the server asks for a login that is not there",
+                           response);
+    return set_excerpt(ret, API_STATUS, "", response);
+}
+
+/* Sends once, or as often as a local server had to be started first: each time nothing had been
+ * sent. */
+static int32_t
+exchange(struct flows *flows, struct kcap_call *call, const struct kcap_http *http,
+         bool is_local, struct kcap_http_request *request, struct kcap_http_response **ret,
+         char **ret_error)
+{
+    for (int starts = 0;; starts++) {
+        int32_t r = http->request(http, call, request, ret);
+        if (r != 0 || (*ret)->outcome != KCAP_HTTP_NOT_SENT || !is_local ||
+            starts == MAX_STARTS || flows->host->now_ns(flows->host) >= request->until_ns)
+            return r;
+        r = daemon_start(flows->host, call, ret_error);
+        if (r != 0)
+            return r;
+        if (*ret_error)
+            return 0;
+        http->response_free(http, *ret);
+        *ret = NULL;
+    }
+}
+
+static int32_t
+refuse(struct api_answer *ret, int32_t r)
+{
+    if (r == KCAP_E_REFUSED)
+        return set_text(ret, API_REFUSED,
+                        "this id cannot be part of a request; give it exactly as it was shown");
+    return r == KCAP_E_NOMEM ? r : set_text(ret, API_REFUSED, "the request could not be made");
+}
+
+int32_t
+api_request(struct flows *flows, struct kcap_call *call, const struct api_request *request,
+            struct api_answer *ret)
+{
+    const struct kcap_http *http = find_http(flows);
+    struct kcap_http_server server = {.struct_size = sizeof server};
+    struct kcap_http_response *response = NULL;
+    AUTO_FREE char *error = NULL;
+    struct kcap_http_request wire = {
+        .struct_size = sizeof wire,
+        .method = request->method,
+        .path = request->path,
+        .body = request->body,
+        .body_len = request->body_len,
+        .until_ns = flows->host->now_ns(flows->host) + request->limit_ms * NS_PER_MS,
+        .max_body_len = MAX_ANSWER_LEN,
+    };
+    int32_t r;
+
+    *ret = (struct api_answer){.kind = API_REFUSED, .retry_after_ms = -1};
+    if (!http)
+        return set_text(ret, API_REFUSED,
+                        "kcap-host's HTTP service (http.so) could not be loaded; its log has "
+                        "the reason");
+    http->server(http, &server);
+    if (server.kind == KCAP_HTTP_SERVER_UNUSABLE)
+        return set_text(ret, API_REFUSED, server.error ? server.error : "no usable server");
+
+    r = exchange(flows, call, http, server.kind == KCAP_HTTP_SERVER_LOCAL, &wire, &response,
+                 &error);
+    if (r < 0)
+        r = refuse(ret, r);
+    else if (r == 0 && error)
+        r = set_text(ret, API_NOT_SENT, error);
+    else if (r == 0 && response->outcome == KCAP_HTTP_ANSWER)
+        r = read_answer(response, ret);
+    else if (r == 0)
+        r = set_text(ret, response->outcome == KCAP_HTTP_NOT_SENT ? API_NOT_SENT : API_UNKNOWN,
+                     response->error ? response->error : "the request failed");
+    http->response_free(http, response);
+    if (r != 0)
+        api_answer_fini(ret);
+    return r;
+}
+
+void
+api_add_error(struct buf *to, const struct api_answer *answer)
+{
+    if (answer->kind != API_CODED) {
+        buf_adds(to, "Error: ");
+        buf_adds(to, answer->text);
+        return;
+    }
+    buf_adds(to, "Error (");
+    text_add_line(to, answer->code, text_prefix(answer->code, strlen(answer->code), 200));
+    buf_adds(to, "): ");
+    text_add_line(to, answer->message,
+                  text_prefix(answer->message, strlen(answer->message), MAX_MESSAGE_LEN));
+    if (strcmp(answer->code, "server_catching_up") == 0)
+        buf_adds(to, " (temporary: wait some minutes, or ask the user)");
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* close_review_flow */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "ledger.h"
+#include "lib/auto.h"
+#include "lib/text.h"
+#include "show.h"
+
+#define CLOSE_LIMIT_MS 30000
+
+static int32_t
+show_closed(const struct subject *subject, const char *run_id, const cJSON *doc)
+{
+    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
+    const char *status = json_str(doc, "status");
+    struct head head = {.run_id = run_id,
+                        .status = status ? status : "closed",
+                        .next_step = "nothing: this flow is over"};
+
+    ledger_note(subject->flows, &(struct event){.kind = EVENT_CLOSED,
+                                                .session = subject->session->key,
+                                                .run_id = run_id});
+    render_head(&text, &head);
+    render_audit(&text, doc);
+    return render_result(subject->flows->host, subject->call, false, &head, &text, NULL);
+}
+
+static int32_t
+show_not_closed(const struct subject *subject, const char *run_id,
+                const struct api_answer *answer)
+{
+    AUTO_BUF struct buf error = BUF_INIT(MAX_ANSWER_TEXT);
+    bool unknown = !answer || answer->kind == API_UNKNOWN || answer->kind == API_BAD;
+
+    if (answer)
+        api_add_error(&error, answer);
+    else
+        buf_adds(&error, "Error: the server did not answer while this call could wait");
+    buf_adds(&error, unknown ? "\nWhether the flow was closed is unknown; to close it again is "
+                               "harmless."
+                             : "\nThe flow was not closed by this call.");
+    return show_run_error(
+        subject, &(struct head){.run_id = run_id, .status = "unknown", .next_step = STEP_LOOK},
+        buf_str(&error));
+}
+
+int32_t
+close_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args)
+{
+    AUTO_SESSION struct session session = {.key = NULL};
+    AUTO_ANSWER struct api_answer answer = {.kind = API_REFUSED};
+    AUTO_FREE char *run_id = args_trim(json_str(args, "flow_run_id"), false);
+    AUTO_FREE char *path = NULL;
+    struct subject subject = {.flows = flows,
+                              .call = call,
+                              .session = &session,
+                              .began_ns = flows->host->now_ns(flows->host)};
+    int32_t r;
+
+    if (text_is_blank(run_id))
+        return show_error(flows, call,
+                          "flow_run_id is missing or blank; nothing was closed. "
+                          "get_review_flow_status without an id finds the flow.");
+    path = api_path("/api/flows", run_id, "/close");
+    if (!path || session_find(flows->host, call, NULL, &session) < 0)
+        return KCAP_E_NOMEM;
+    r = api_request(
+        flows, call,
+        &(struct api_request){.method = "POST", .path = path, .limit_ms = CLOSE_LIMIT_MS},
+        &answer);
+    if (r == KCAP_WAIT_DEADLINE)
+        return show_not_closed(&subject, run_id, NULL);
+    if (r != 0)
+        return show_end(r);
+    return answer.kind == API_OK ? show_closed(&subject, run_id, answer.json)
+                                 : show_not_closed(&subject, run_id, &answer);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of flows.so share. */
+#ifndef KCAP_FLOWS_FLOWS_H
+#define KCAP_FLOWS_FLOWS_H
+
+#include <kcap/plugin.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "lib/json.h"
+#include "runs.h"
+
+#define NS_PER_MS  INT64_C(1000000)
+#define NS_PER_SEC INT64_C(1000000000)
+
+struct job;
+struct shown;
+
+struct flows {
+    const struct kcap_host *host;
+    char *journal_dir; /* NULL: no journal, and journal_error says why */
+    char *journal_error;
+
+    pthread_mutex_t lock; /* guards what follows */
+    struct runs memory;   /* of all sessions, by their key */
+    struct job *jobs;     /* posts in flight, and failed ones nobody has heard of */
+    struct shown *shown;  /* answers given whose fate is not known yet */
+};
+
+/* Who asks. */
+struct session {
+    char *key;        /* names the journal */
+    char *id;         /* what servers know it by; NULL: only the fallback key */
+    char *source;     /* where that came from, for people */
+    char *project;    /* the directory the reviewer is to see */
+    char *repository; /* its work tree's root, or NULL */
+};
+
+/* argument may be NULL. Returns 0 or KCAP_E_NOMEM. */
+int session_find(const struct kcap_host *host, struct kcap_call *call, const char *argument,
+                 struct session *ret);
+void session_fini(struct session *session);
+#define AUTO_SESSION __attribute__((cleanup(session_fini)))
+
+/* The tools. args is an object; each returns what kcap_plugin.call returns. */
+int32_t start_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args);
+int32_t submit_review_round(struct flows *flows, struct kcap_call *call, const cJSON *args);
+int32_t get_review_flow_status(struct flows *flows, struct kcap_call *call, const cJSON *args);
+int32_t close_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ledger.h"
+#include "lib/auto.h"
+#include "lib/text.h"
+
+#define MAX_ERROR 16384
+
+static void
+free_order(const struct job *order)
+{
+    free(order->session);
+    free(order->start_id);
+    free(order->run_id);
+    free(order->title);
+    free(order->vendor);
+    free(order->model);
+    free(order->body);
+}
+
+struct job *
+job_new(struct flows *flows, const struct job *order)
+{
+    struct job *job = malloc(sizeof *job);
+
+    if (!job || !order->session || !order->body) {
+        free_order(order);
+        free(job);
+        return NULL;
+    }
+    *job = *order;
+    job->flows = flows;
+    job->refs = 1;
+    job->end = JOB_FAILED;
+    job->started_ns = flows->host->now_ns(flows->host);
+    return job;
+}
+
+void
+job_unref(struct job *job)
+{
+    bool last;
+
+    if (!job)
+        return;
+    (void)pthread_mutex_lock(&job->flows->lock);
+    last = --job->refs == 0;
+    (void)pthread_mutex_unlock(&job->flows->lock);
+    if (!last)
+        return;
+    free_order(job);
+    cJSON_Delete(job->doc);
+    free(job->error);
+    free(job);
+}
+
+/* Called with the lock held. */
+static bool
+unlist(struct job *job)
+{
+    struct job **place = &job->flows->jobs;
+
+    if (!job->listed)
+        return false;
+    while (*place != job)
+        place = &(*place)->next;
+    *place = job->next;
+    job->listed = false;
+    return true;
+}
+
+void
+job_forget(struct job *job)
+{
+    bool was_listed;
+
+    (void)pthread_mutex_lock(&job->flows->lock);
+    was_listed = unlist(job);
+    (void)pthread_mutex_unlock(&job->flows->lock);
+    if (was_listed)
+        job_unref(job); /* the list's reference */
+}
+
+void
+job_fini_all(struct flows *flows)
+{
+    while (flows->jobs)
+        job_forget(flows->jobs);
+}
+
+void
+job_fail(struct job *job, bool may_exist, const char *error)
+{
+    free(job->error);
+    job->end = JOB_FAILED;
+    job->may_exist = may_exist;
+    job->error = strdup(error);
+}
+
+/* Whatever has a run id is in the ledger from here on, so the list need not keep it; a failure
+ * stays until somebody has heard of it. */
+static void
+finish(struct job *job)
+{
+    const struct kcap_host *host = job->flows->host;
+    bool known = job->end != JOB_FAILED;
+
+    if (known)
+        ledger_note(job->flows, &(struct event){.kind = job->run_id ? EVENT_ROUND : EVENT_RUN,
+                                                .session = job->session,
+                                                .server = api_server(job->flows),
+                                                .start_id = job->start_id,
+                                                .run_id = job->view.run_id,
+                                                .round = job->view.round});
+    else if (job->start_id && !job->may_exist)
+        ledger_note(job->flows, &(struct event){.kind = EVENT_START_FAILED,
+                                                .session = job->session,
+                                                .start_id = job->start_id});
+    (void)pthread_mutex_lock(&job->flows->lock);
+    job->done = true;
+    (void)pthread_mutex_unlock(&job->flows->lock);
+    host->notify(host);
+    if (known)
+        job_forget(job);
+    job_unref(job);
+}
+
+static void
+run_in_background(struct kcap_call *bg_call, void *arg)
+{
+    struct job *job = arg;
+    int32_t r = job->run_id ? job_run_round(job, bg_call) : job_run_start(job, bg_call);
+
+    if (r != 0)
+        job_fail(job, true,
+                 r == KCAP_WAIT_SHUTDOWN ? "kcap-host is leaving" : "something failed inside");
+    finish(job);
+}
+
+static void
+drop_in_background(void *arg)
+{
+    struct job *job = arg;
+
+    job_fail(job, false, "kcap-host is leaving; nothing was sent");
+    finish(job);
+}
+
+int32_t
+job_start(struct job *job)
+{
+    struct flows *flows = job->flows;
+    int32_t r;
+
+    (void)pthread_mutex_lock(&flows->lock);
+    job->refs += 2; /* the list's and the background's */
+    job->listed = true;
+    job->next = flows->jobs;
+    flows->jobs = job;
+    (void)pthread_mutex_unlock(&flows->lock);
+    r = flows->host->background(flows->host, run_in_background, drop_in_background, job);
+    if (r < 0) {
+        job_forget(job);
+        job_unref(job);
+    }
+    return r;
+}
+
+int32_t
+job_await(struct job *job, struct kcap_call *call)
+{
+    const struct kcap_host *host = job->flows->host;
+
+    for (;;) {
+        uint64_t seen = host->seq(host);
+        int32_t r;
+        bool done;
+        (void)pthread_mutex_lock(&job->flows->lock);
+        done = job->done;
+        (void)pthread_mutex_unlock(&job->flows->lock);
+        if (done)
+            return 0;
+        r = host->wait(call, seen, NULL, 0, KCAP_TIME_NEVER);
+        if (r < 0 || r >= KCAP_WAIT_CANCELLED)
+            return r;
+    }
+}
+
+struct job *
+job_find(struct flows *flows, const char *session, const char *run_id, size_t *ret_n)
+{
+    struct job *found = NULL;
+
+    *ret_n = 0;
+    (void)pthread_mutex_lock(&flows->lock);
+    for (struct job *job = flows->jobs; job; job = job->next) {
+        if (run_id ? !job->run_id || strcmp(job->run_id, run_id) != 0
+                   : job->run_id || strcmp(job->session, session) != 0)
+            continue;
+        ++*ret_n;
+        if (!found)
+            found = job;
+    }
+    if (found)
+        found->refs++;
+    (void)pthread_mutex_unlock(&flows->lock);
+    return found;
+}
+
+/* A 2xx whose body cannot be used, and no answer at all: there may be a run. */
+static bool
+may_have_acted(const struct api_answer *answer)
+{
+    return answer->kind == API_BAD || answer->kind == API_UNKNOWN ||
+           (answer->kind == API_STATUS && answer->status >= 500);
+}
+
+void
+job_take_answer(struct job *job, struct api_answer *answer)
+{
+    AUTO_BUF struct buf line = BUF_INIT(MAX_ERROR);
+    const char *fault;
+
+    if (answer->kind != API_OK) {
+        api_add_error(&line, answer);
+        job_fail(job, may_have_acted(answer), buf_str(&line));
+        return;
+    }
+    fault = view_read_round(answer->json, &job->view);
+    if (!fault && job->run_id && strcmp(job->view.run_id, job->run_id) != 0)
+        fault = "it is about another flow_run_id";
+    if (fault) {
+        job->view = (struct view){.doc = NULL};
+        buf_addf(&line, "Error: the server's answer cannot be used: %s", fault);
+        job_fail(job, true, buf_str(&line));
+        return;
+    }
+    job->doc = take_ptr(answer->json);
+    job->end = job->view.round_ended ? JOB_FINISHED : JOB_RUNNING;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A start or a round on its way to the server. Servers hold these posts for a minute and more,
+ * and take a dropped connection for a cancel: so each is sent by a background job that outlives
+ * the call, and any later call can join it.
+ */
+#ifndef KCAP_FLOWS_JOB_H
+#define KCAP_FLOWS_JOB_H
+
+#include "api.h"
+#include "flows.h"
+#include "view.h"
+
+enum job_end {
+    JOB_RUNNING,  /* the server took it; view has the run */
+    JOB_FINISHED, /* and the result is in the answer already */
+    JOB_FAILED,   /* error says why; view.run_id and may_exist say what there may be */
+};
+
+struct job {
+    struct job *next;
+    struct flows *flows;
+    unsigned refs; /* under flows->lock, as is done */
+    bool listed, done;
+    int64_t started_ns;
+
+    /* the order; all owned, fixed once it runs */
+    char *session, *start_id, *run_id; /* run_id: a round for that run; NULL: a start */
+    char *title;
+    char *vendor, *model;
+    char *body; /* of a start: without its last member and brace (see start.c) */
+
+    /* the outcome; fixed once done */
+    enum job_end end;
+    cJSON *doc;
+    struct view view; /* borrowed from doc */
+    bool may_exist;   /* FAILED without an id: the server may have acted all the same */
+    char *error;
+};
+
+/* A job for that order; every string is given (freed also on failure). NULL when out of memory.
+ */
+struct job *job_new(struct flows *flows, const struct job *order);
+void job_unref(struct job *job);
+static inline void
+auto_job(struct job **place)
+{
+    job_unref(*place);
+}
+#define AUTO_JOB __attribute__((cleanup(auto_job)))
+
+/* Runs it in the background. Returns 0 or a negative code. */
+int32_t job_start(struct job *job);
+
+/* Waits until it is done: 0, or what ended the call. */
+int32_t job_await(struct job *job, struct kcap_call *call);
+
+/* One more reference to a job that is on its way (or failed unheard), NULL when there is none:
+ * a round of that run, or, with run_id NULL, a start of the session. *ret_n counts them. */
+struct job *job_find(struct flows *flows, const char *session, const char *run_id,
+                     size_t *ret_n);
+
+/* Its outcome has been told. */
+void job_forget(struct job *job);
+
+/* What the background runs: fill the outcome (start.c, round.c). */
+void job_fail(struct job *job, bool may_exist, const char *error);
+int32_t job_run_start(struct job *job, struct kcap_call *bg_call);
+int32_t job_run_round(struct job *job, struct kcap_call *bg_call);
+
+/* Reads the server's answer to either post into the outcome. */
+void job_take_answer(struct job *job, struct api_answer *answer);
+
+/* Frees what is left at the end. */
+void job_fini_all(struct flows *flows);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "lib/auto.h"
+#include "lib/buf.h"
+#include "lib/json.h"
+#include "lib/paths.h"
+#include "lib/text.h"
+
+#define REWRITE_OVER_LEN (1 << 20)
+#define MAX_FILE_LEN     ((size_t)8 << 20)
+#define MAX_LINE_LEN     65536u
+#define MAX_KEPT_RUNS    400u
+
+static const char *const event_names[N_EVENTS] = {
+    [EVENT_START] = "start",   [EVENT_START_FAILED] = "start_failed",
+    [EVENT_RUN] = "run",       [EVENT_ROUND] = "round",
+    [EVENT_SHOWN] = "shown",   [EVENT_UNSHOWN] = "unshown",
+    [EVENT_CLOSED] = "closed",
+};
+
+/* 128 bits of FNV-1a, as two passes with different starts: a name, not a secret. */
+static uint64_t
+hash(const char *text, uint64_t value)
+{
+    for (; *text; text++)
+        value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return value;
+}
+
+static char *
+file_path(const char *dir, const char *session)
+{
+    char name[64];
+
+    (void)snprintf(name, sizeof name, "%016llx%016llx.jsonl",
+                   (unsigned long long)hash(session, UINT64_C(0xcbf29ce484222325)),
+                   (unsigned long long)hash(session, UINT64_C(0x84222325cbf29ce4)));
+    return paths_join(dir, name);
+}
+
+/* ---- lines ---- */
+
+static void
+add_text(struct buf *to, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    buf_addf(to, ",\"%s\":", name);
+    text_add_json(to, value, strlen(value));
+}
+
+static void
+add_line(struct buf *to, const struct event *event)
+{
+    buf_addf(to, "{\"event\":\"%s\",\"at_ms\":%lld", event_names[event->kind],
+             (long long)event->wall_ms);
+    if (event->round > 0)
+        buf_addf(to, ",\"round\":%lld", (long long)event->round);
+    if (event->ended)
+        buf_adds(to, ",\"ended\":true");
+    add_text(to, "start", event->start_id);
+    add_text(to, "run", event->run_id);
+    add_text(to, "server", event->server);
+    add_text(to, "definition", event->definition);
+    add_text(to, "target_kind", event->target_kind);
+    add_text(to, "target_ref", event->target_ref);
+    add_text(to, "target_title", event->target_title);
+    buf_adds(to, "}\n");
+}
+
+static int
+apply_line(struct runs *runs, const char *session, const char *line, size_t len)
+{
+    AUTO_JSON cJSON *json = json_parse(line, len, NULL);
+    const char *name = json_str(json, "event");
+    struct event event = {
+        .session = session,
+        .ended = json_bool(json, "ended", false),
+        .start_id = json_str(json, "start"),
+        .run_id = json_str(json, "run"),
+        .server = json_str(json, "server"),
+        .definition = json_str(json, "definition"),
+        .target_kind = json_str(json, "target_kind"),
+        .target_ref = json_str(json, "target_ref"),
+        .target_title = json_str(json, "target_title"),
+    };
+
+    if (!name || !json_int(json, "at_ms", &event.wall_ms))
+        return 0; /* torn, or from a version that knows more */
+    (void)json_int(json, "round", &event.round);
+    for (int kind = 0; kind < N_EVENTS; kind++) {
+        if (strcmp(name, event_names[kind]) == 0) {
+            event.kind = (enum event_kind)kind;
+            return runs_apply(runs, &event);
+        }
+    }
+    return 0;
+}
+
+static int
+apply_text(struct runs *runs, const char *session, const char *text, size_t len)
+{
+    const char *end = text + len;
+
+    while (text < end) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        int r;
+        if (!stop)
+            return 0; /* torn */
+        r = apply_line(runs, session, text, (size_t)(stop - text));
+        if (r < 0)
+            return r;
+        text = stop + 1;
+    }
+    return 0;
+}
+
+/* ---- files ---- */
+
+static int
+read_all(int fd, struct buf *to)
+{
+    char block[16384];
+    off_t at = 0;
+    ssize_t n;
+
+    while ((n = pread(fd, block, sizeof block, at)) > 0) {
+        buf_add(to, block, (size_t)n);
+        at += n;
+    }
+    if (n < 0)
+        return -errno;
+    return buf_ok(to) ? 0 : -EFBIG;
+}
+
+static int
+write_all(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, bytes, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* Opens and locks the file that is there once we hold the lock: a rewrite may have put another
+ * in its place meanwhile. */
+static int
+open_locked(const char *path, int *ret_fd, off_t *ret_len)
+{
+    for (;;) {
+        AUTO_CLOSE int fd =
+            open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        struct stat ours, there;
+        if (fd < 0)
+            return -errno;
+        while (flock(fd, LOCK_EX) < 0) {
+            if (errno != EINTR)
+                return -errno;
+        }
+        if (fstat(fd, &ours) < 0)
+            return -errno;
+        if (stat(path, &there) == 0 && ours.st_dev == there.st_dev &&
+            ours.st_ino == there.st_ino) {
+            *ret_len = ours.st_size;
+            *ret_fd = take_fd(&fd);
+            return 0;
+        }
+    }
+}
+
+/* The fewest events that make this run again. */
+static void
+add_run(struct buf *to, const struct run *run)
+{
+    struct event event = {
+        .kind = run->run_id ? EVENT_RUN : EVENT_START,
+        .wall_ms = run->started_ms,
+        .round = run->round,
+        .start_id = run->start_id,
+        .run_id = run->run_id,
+        .server = run->server,
+        .definition = run->definition,
+        .target_kind = run->target_kind,
+        .target_ref = run->target_ref,
+        .target_title = run->target_title,
+    };
+
+    add_line(to, &event);
+    if (run->shown_ms > 0)
+        add_line(to, &(struct event){.kind = EVENT_SHOWN,
+                                     .wall_ms = run->shown_ms,
+                                     .run_id = run->run_id,
+                                     .ended = run->ended});
+}
+
+static int
+replace(const char *path, const struct buf *text)
+{
+    AUTO_BUF struct buf temp = BUF_INIT(4096);
+    AUTO_CLOSE int fd = -1;
+    int r;
+
+    buf_addf(&temp, "%s.new", path);
+    if (!buf_ok(&temp))
+        return -ENAMETOOLONG;
+    /* a leftover of a killed process is in nobody's use: the lock is ours */
+    fd = open(temp.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return -errno;
+    r = write_all(fd, buf_str(text), text->len);
+    if (r == 0 && fsync(fd) < 0)
+        r = -errno;
+    if (r == 0 && rename(temp.data, path) < 0)
+        r = -errno;
+    if (r < 0)
+        (void)unlink(temp.data);
+    return r;
+}
+
+/* Leaves out what has ended and was delivered, and what is older than many others. Called with
+ * the lock held. */
+static int
+rewrite(const char *path, int fd, int64_t now_ms)
+{
+    AUTO_RUNS struct runs runs = {.items = NULL};
+    AUTO_BUF struct buf text = BUF_INIT(MAX_FILE_LEN);
+    int r = read_all(fd, &text);
+
+    if (r == 0)
+        r = apply_text(&runs, "", buf_str(&text), text.len);
+    if (r < 0)
+        return r;
+    buf_clear(&text);
+    for (size_t i = runs.n > MAX_KEPT_RUNS ? runs.n - MAX_KEPT_RUNS : 0; i < runs.n; i++) {
+        if (!runs.items[i].ended || !run_is_delivered(&runs.items[i], now_ms))
+            add_run(&text, &runs.items[i]);
+    }
+    return buf_ok(&text) ? replace(path, &text) : -ENOMEM;
+}
+
+/* Whether the last line lacks its end: then ours must not be glued to it. */
+static bool
+is_torn(int fd, off_t len)
+{
+    char last;
+
+    return len > 0 && pread(fd, &last, 1, len - 1) == 1 && last != '\n';
+}
+
+int
+journal_append(const char *dir, const char *session, const struct event *event)
+{
+    AUTO_FREE char *path = file_path(dir, session);
+    AUTO_BUF struct buf line = BUF_INIT(MAX_LINE_LEN);
+    AUTO_CLOSE int fd = -1;
+    off_t len = 0;
+    int r;
+
+    if (!path)
+        return -ENOMEM;
+    r = open_locked(path, &fd, &len);
+    if (r < 0)
+        return r;
+    if (is_torn(fd, len))
+        buf_addc(&line, '\n');
+    add_line(&line, event);
+    if (!buf_ok(&line))
+        return -EMSGSIZE;
+    r = write_all(fd, line.data, line.len);
+    if (r == 0 && len > REWRITE_OVER_LEN)
+        r = rewrite(path, fd, event->wall_ms);
+    return r;
+}
+
+int
+journal_load(const char *dir, const char *session, struct runs *runs)
+{
+    AUTO_FREE char *path = file_path(dir, session);
+    AUTO_BUF struct buf text = BUF_INIT(MAX_FILE_LEN);
+    AUTO_CLOSE int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int r;
+
+    if (!path)
+        return -ENOMEM;
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    r = read_all(fd, &text);
+    return r < 0 ? r : apply_text(runs, session, buf_str(&text), text.len);
+}

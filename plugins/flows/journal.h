@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What must outlive this process: one file of JSON lines per session, appended under flock.
+ * Safe at every instruction: a torn last line is skipped, and a rewrite is a rename.
+ */
+#ifndef KCAP_FLOWS_JOURNAL_H
+#define KCAP_FLOWS_JOURNAL_H
+
+#include "runs.h"
+
+/* Appends the event to the session's file in dir. Returns 0 or -errno. */
+int journal_append(const char *dir, const char *session, const struct event *event);
+
+/* Applies the session's file to runs. Returns 0 (also when there is none) or -errno. */
+int journal_load(const char *dir, const char *session, struct runs *runs);
+
+#endif

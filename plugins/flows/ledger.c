@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "ledger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "journal.h"
+#include "lib/auto.h"
+#include "lib/buf.h"
+
+#define MAX_SHOWN 64
+#define MAX_LINE  4096
+
+struct shown {
+    struct shown *next;
+    uint64_t serial;
+    char *session, *run_id;
+    bool ended;
+};
+
+static void
+shown_free(struct shown *shown)
+{
+    if (!shown)
+        return;
+    free(shown->session);
+    free(shown->run_id);
+    free(shown);
+}
+
+void
+ledger_fini(struct flows *flows)
+{
+    struct shown *next;
+
+    for (; flows->shown; flows->shown = next) {
+        next = flows->shown->next;
+        shown_free(flows->shown);
+    }
+    runs_fini(&flows->memory);
+}
+
+static void
+set_fault(struct flows *flows, int error)
+{
+    AUTO_BUF struct buf line = BUF_INIT(MAX_LINE);
+    bool first;
+
+    buf_addf(&line, "%s: %s", flows->journal_dir, strerror(-error));
+    (void)pthread_mutex_lock(&flows->lock);
+    first = !flows->journal_error;
+    if (first)
+        flows->journal_error = buf_take(&line, NULL);
+    (void)pthread_mutex_unlock(&flows->lock);
+    if (first)
+        kcap_logf(flows->host, KCAP_LOG_WARN,
+                  "flows: the journal in %s cannot be used (%s): runs are remembered by this "
+                  "process only",
+                  flows->journal_dir, strerror(-error));
+}
+
+char *
+ledger_fault(struct flows *flows)
+{
+    char *copy;
+
+    (void)pthread_mutex_lock(&flows->lock);
+    copy = flows->journal_error ? strdup(flows->journal_error) : NULL;
+    (void)pthread_mutex_unlock(&flows->lock);
+    return copy;
+}
+
+void
+ledger_note(struct flows *flows, const struct event *event)
+{
+    struct event now = *event;
+    int r;
+
+    now.wall_ms = flows->host->wall_ms(flows->host);
+    (void)pthread_mutex_lock(&flows->lock);
+    r = runs_apply(&flows->memory, &now);
+    (void)pthread_mutex_unlock(&flows->lock);
+    if (r < 0)
+        flows->host->log(flows->host, KCAP_LOG_ERROR, "flows: out of memory");
+    r = flows->journal_dir ? journal_append(flows->journal_dir, now.session, &now) : 0;
+    if (r < 0)
+        set_fault(flows, r);
+}
+
+/* While the journal works it knows all that memory does, and what other processes did. */
+static int
+load(struct flows *flows, const char *session, struct runs *ret)
+{
+    AUTO_FREE char *fault = NULL;
+    int r = flows->journal_dir ? journal_load(flows->journal_dir, session, ret) : 0;
+
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0)
+        set_fault(flows, r);
+    fault = ledger_fault(flows);
+    if (!fault)
+        return 0;
+    (void)pthread_mutex_lock(&flows->lock);
+    r = runs_merge(ret, &flows->memory, session);
+    (void)pthread_mutex_unlock(&flows->lock);
+    return r;
+}
+
+int
+ledger_list(struct flows *flows, const char *session, struct runs *ret)
+{
+    int64_t now_ms = flows->host->wall_ms(flows->host);
+    int r = load(flows, session, ret);
+
+    for (size_t i = 0; r == 0 && i < ret->n;) {
+        if (ret->items[i].ended && run_is_delivered(&ret->items[i], now_ms))
+            runs_remove(ret, i);
+        else
+            i++;
+    }
+    return r;
+}
+
+int64_t
+ledger_round(struct flows *flows, const char *session, const char *run_id)
+{
+    AUTO_RUNS struct runs runs = {.items = NULL};
+    const struct run *run;
+
+    if (load(flows, session, &runs) < 0)
+        return -1;
+    run = runs_find(&runs, run_id);
+    return run ? run->round : -1;
+}
+
+/* ---- what became of answers ---- */
+
+static void
+drop_oldest(struct flows *flows)
+{
+    struct shown **place = &flows->shown;
+    int n = 0;
+
+    for (; *place && n < MAX_SHOWN; n++)
+        place = &(*place)->next;
+    if (*place) {
+        shown_free(*place);
+        *place = NULL;
+    }
+}
+
+void
+ledger_expect(struct flows *flows, uint64_t serial, const char *session, const char *run_id,
+              bool ended)
+{
+    struct shown *shown = calloc(1, sizeof *shown);
+
+    if (!shown)
+        return; /* it will be shown once more */
+    shown->serial = serial;
+    shown->session = strdup(session);
+    shown->run_id = strdup(run_id);
+    shown->ended = ended;
+    if (!shown->session || !shown->run_id) {
+        shown_free(shown);
+        return;
+    }
+    (void)pthread_mutex_lock(&flows->lock);
+    shown->next = flows->shown;
+    flows->shown = shown;
+    drop_oldest(flows);
+    (void)pthread_mutex_unlock(&flows->lock);
+}
+
+static struct shown *
+take(struct flows *flows, uint64_t serial)
+{
+    struct shown **place = &flows->shown, *found;
+
+    (void)pthread_mutex_lock(&flows->lock);
+    while (*place && (*place)->serial != serial)
+        place = &(*place)->next;
+    found = *place;
+    if (found)
+        *place = found->next;
+    (void)pthread_mutex_unlock(&flows->lock);
+    return found;
+}
+
+static void
+put_back(struct flows *flows, struct shown *shown)
+{
+    (void)pthread_mutex_lock(&flows->lock);
+    shown->next = flows->shown;
+    flows->shown = shown;
+    (void)pthread_mutex_unlock(&flows->lock);
+}
+
+void
+ledger_settled(struct flows *flows, uint64_t serial, uint32_t outcome)
+{
+    struct shown *shown = take(flows, serial);
+    bool written = outcome == KCAP_SETTLED_WRITTEN;
+
+    if (!shown)
+        return;
+    if (written || outcome == KCAP_SETTLED_LATE_CANCEL)
+        ledger_note(flows, &(struct event){.kind = written ? EVENT_SHOWN : EVENT_UNSHOWN,
+                                           .session = shown->session,
+                                           .run_id = shown->run_id,
+                                           .ended = shown->ended});
+    if (written)
+        put_back(flows, shown); /* a late cancel may follow */
+    else
+        shown_free(shown);
+}

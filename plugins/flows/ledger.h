@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one place where events go, into memory and journal, and come back from. */
+#ifndef KCAP_FLOWS_LEDGER_H
+#define KCAP_FLOWS_LEDGER_H
+
+#include "flows.h"
+
+/* Records an event now; event->session is the key. A journal that cannot be written is logged
+ * once and the work goes on. */
+void ledger_note(struct flows *flows, const struct event *event);
+
+/* The session's runs that are not over and done with, oldest first. Returns 0 or -ENOMEM. */
+int ledger_list(struct flows *flows, const char *session, struct runs *ret);
+
+/* The round of that run that was submitted last, 0 when that is not known, -1 when the run is
+ * not. */
+int64_t ledger_round(struct flows *flows, const char *session, const char *run_id);
+
+/* The call with this serial is about to show the outcome of a round; ledger_settled tells
+ * whether it was written. */
+void ledger_expect(struct flows *flows, uint64_t serial, const char *session,
+                   const char *run_id, bool ended);
+void ledger_settled(struct flows *flows, uint64_t serial, uint32_t outcome);
+
+/* Why there is no journal at the moment, or NULL. A copy; free it. */
+char *ledger_fault(struct flows *flows);
+
+void ledger_fini(struct flows *flows);
+
+#endif

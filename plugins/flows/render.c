@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "render.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/auto.h"
+#include "lib/text.h"
+
+#define MAX_VALUE_LEN    600u
+#define MAX_REVIEW_LEN   ((size_t)512 << 10)
+#define MAX_PARTICIPANTS 50
+
+void
+render_line(struct buf *to, const char *label, const char *value)
+{
+    size_t len = value ? strlen(value) : 0, kept = text_prefix(value, len, MAX_VALUE_LEN);
+
+    if (!value)
+        return;
+    buf_addf(to, "%s: ", label);
+    text_add_line(to, value, kept);
+    buf_adds(to, kept < len ? " [cut]\n" : "\n");
+}
+
+void
+render_head(struct buf *to, const struct head *head)
+{
+    render_line(to, "flow_run_id", head->run_id);
+    render_line(to, "status", head->status);
+    render_line(to, "next_step", head->next_step);
+    if (head->round > 0)
+        buf_addf(to, "round_number: %lld\n", (long long)head->round);
+    render_line(to, "result_kind", head->result_kind);
+}
+
+static void
+render_workspace(struct buf *to, const cJSON *doc)
+{
+    const char *mode = json_str(doc, "workspace_mode");
+    const char *reason = json_str(doc, "fallback_reason");
+
+    if (!mode || strcmp(mode, "fallback") != 0) {
+        render_line(to, "workspace", mode ? mode : "unknown");
+        return;
+    }
+    buf_adds(to, "workspace: fallback (");
+    reason = reason ? reason : "no reason given";
+    text_add_line(to, reason, text_prefix(reason, strlen(reason), MAX_VALUE_LEN));
+    buf_adds(to, ")\nwarning: your working tree was not borrowed; of anything uncommitted the "
+                 "reviewer saw only what the submitted context contained\n");
+}
+
+static void
+render_budget(struct buf *to, const cJSON *doc)
+{
+    const cJSON *role, *roles = json_get(doc, "unmetered_roles");
+    const char *budget = json_str(doc, "budget_enforcement"),
+               *separator = " (unmetered roles: ";
+
+    if (!budget)
+        return;
+    buf_adds(to, "budget enforcement: ");
+    text_add_line(to, budget, text_prefix(budget, strlen(budget), MAX_VALUE_LEN));
+    if (strcmp(budget, "partial") == 0 && cJSON_IsArray(roles)) {
+        cJSON_ArrayForEach(role, roles)
+        {
+            const char *name = cJSON_GetStringValue(role);
+            if (text_is_blank(name))
+                continue;
+            buf_adds(to, separator);
+            text_add_line(to, name, text_prefix(name, strlen(name), 100));
+            separator = ", ";
+        }
+        if (separator[0] == ',')
+            buf_addc(to, ')');
+    }
+    buf_addc(to, '\n');
+}
+
+/* The reviewer who sits there is not the one the server says it applied. */
+static void
+render_vendor_warning(struct buf *to, const cJSON *doc)
+{
+    const char *applied = json_str(doc, "applied_reviewer_vendor");
+    const cJSON *one, *participants = json_get(doc, "participants");
+    bool mismatch = json_bool(doc, "reviewer_vendor_mismatch", false);
+
+    if (cJSON_IsArray(participants)) {
+        cJSON_ArrayForEach(one, participants)
+        {
+            const char *role = json_str(one, "role"), *vendor = json_str(one, "vendor");
+            if (applied && role && strcmp(role, "reviewer") == 0 && !text_is_blank(vendor) &&
+                !json_bool(one, "stopped", false) && strcmp(vendor, applied) != 0)
+                mismatch = true;
+        }
+    }
+    if (mismatch)
+        buf_adds(to,
+                 "warning: the reviewer is not of the vendor that was applied; do not trust "
+                 "its results, close the flow and tell the user\n");
+}
+
+void
+render_audit(struct buf *to, const cJSON *doc)
+{
+    static const char *const members[] = {
+        "requested_reviewer_vendor", "applied_reviewer_vendor",
+        "reviewer_vendor_source",    "requested_reviewer_model",
+        "applied_reviewer_model",    "resolved_reviewer_model",
+        "reviewer_model_source",     NULL};
+
+    for (const char *const *name = members; *name; name++)
+        render_line(to, *name, json_str(doc, *name));
+    render_workspace(to, doc);
+    render_budget(to, doc);
+    render_vendor_warning(to, doc);
+}
+
+void
+render_participants(struct buf *to, const cJSON *doc)
+{
+    const cJSON *one, *participants = json_get(doc, "participants");
+    int n = 0;
+
+    if (!cJSON_IsArray(participants))
+        return;
+    cJSON_ArrayForEach(one, participants)
+    {
+        AUTO_BUF struct buf line = BUF_INIT(MAX_VALUE_LEN * 8);
+        const char *role = json_str(one, "role"), *vendor = json_str(one, "vendor");
+        const char *model = json_str(one, "model");
+        if (!role || ++n > MAX_PARTICIPANTS)
+            continue;
+        buf_addf(&line, "%.200s, %.200s, %.200s, %s", role, vendor ? vendor : "no vendor",
+                 model ? model : "no model",
+                 json_bool(one, "stopped", false) ? "stopped" : "running");
+        render_line(to, "participant", buf_str(&line));
+    }
+}
+
+void
+render_reviewer(struct buf *to, const char *text)
+{
+    AUTO_BUF struct buf clean = BUF_INIT(MAX_REVIEW_LEN * 4);
+    size_t len = text ? strlen(text) : 0, kept = text_prefix(text, len, MAX_REVIEW_LEN);
+
+    if (len == 0)
+        return;
+    text_add_clean(&clean, text, kept);
+    buf_adds(to, "\nThe reviewer's words (each line begins with \"| \"):\n");
+    for (const char *p = buf_str(&clean); *p;) {
+        size_t n = strcspn(p, "\n");
+        buf_adds(to, "| ");
+        buf_add(to, p, n);
+        buf_addc(to, '\n');
+        p += n + (p[n] == '\n');
+    }
+    if (kept < len)
+        buf_addf(to, "[cut here: %zu of %zu bytes are shown]\n", kept, len);
+}
+
+const char *
+render_next_step(const struct view *view)
+{
+    const char *round = view->round_status ? view->round_status : "";
+
+    if (view->run_ended)
+        return strcmp(view->status, "closed") == 0 ? "nothing: this flow is closed"
+                                                   : "tell the user why it failed; start "
+                                                     "another flow only if the user wants it";
+    if (strcmp(round, "findings") == 0)
+        return "address the findings, then call submit_review_round with this flow_run_id";
+    if (strcmp(round, "clean") == 0)
+        return "call close_review_flow with this flow_run_id";
+    if (strcmp(round, "waiting") == 0)
+        return "answer what the reviewer asks with submit_review_round on this flow_run_id";
+    if (view->round_ended)
+        return "the flow is open: call submit_review_round with this flow_run_id to have the "
+               "round done again";
+    return STEP_WAIT;
+}
+
+static bool
+add_head_members(cJSON *json, const struct head *head)
+{
+    return json_add_str(json, "flow_run_id", head->run_id) &&
+           json_add_str(json, "status", head->status) &&
+           json_add_str(json, "result_kind", head->result_kind) &&
+           json_add_str(json, "next_step", head->next_step) &&
+           (head->round <= 0 ||
+            cJSON_AddNumberToObject(json, "round", (double)head->round) != NULL);
+}
+
+static bool
+add_candidates(cJSON *json, const struct runs *candidates)
+{
+    cJSON *list = cJSON_AddArrayToObject(json, "candidates");
+
+    for (size_t i = 0; list && i < candidates->n; i++) {
+        const struct run *run = &candidates->items[i];
+        cJSON *one = cJSON_CreateObject();
+        if (!one || !cJSON_AddItemToArray(list, one) ||
+            !json_add_str(one, "flow_run_id", run->run_id) ||
+            !json_add_str(one, "definition_id", run->definition) ||
+            !json_add_str(one, "target_title", run->target_title) ||
+            !json_add_str(one, "target_ref", run->target_ref) ||
+            !json_add_str(one, "status", run->status))
+            return false;
+    }
+    return list != NULL;
+}
+
+int32_t
+render_result(const struct kcap_host *host, struct kcap_call *call, bool is_error,
+              const struct head *head, const struct buf *text, const struct runs *candidates)
+{
+    AUTO_JSON cJSON *json = cJSON_CreateObject();
+    AUTO_FREE char *printed = NULL;
+
+    if (!buf_ok(text) || !json || !add_head_members(json, head) ||
+        !json_add_str(json, "text", buf_str(text)) ||
+        (candidates && !add_candidates(json, candidates)))
+        return KCAP_E_NOMEM;
+    printed = json_print(json);
+    if (!printed)
+        return KCAP_E_NOMEM;
+    return host->result(call, is_error, buf_str(text), text->len, printed, strlen(printed));
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers: run id, status and next step first, then what else there is. What others wrote is
+ * kept on one line or marked line by line, so that none of it can pass for ours.
+ */
+#ifndef KCAP_FLOWS_RENDER_H
+#define KCAP_FLOWS_RENDER_H
+
+#include "flows.h"
+#include "lib/buf.h"
+#include "view.h"
+
+#define MAX_ANSWER_TEXT ((size_t)1 << 20)
+
+/* What every answer that can know it begins with. NULL and 0 are left out. */
+struct head {
+    const char *run_id, *status, *result_kind, *next_step;
+    int64_t round;
+};
+
+void render_head(struct buf *to, const struct head *head);
+
+/* "label: value", the value on one line; nothing when value is NULL. */
+void render_line(struct buf *to, const char *label, const char *value);
+
+/* Who reviewed, what he saw, what it cost: as far as the server tells. */
+void render_audit(struct buf *to, const cJSON *doc);
+void render_participants(struct buf *to, const cJSON *doc);
+
+/* The reviewer's words, each line marked. Nothing when text is NULL or empty. */
+void render_reviewer(struct buf *to, const char *text);
+
+/* Gives the answer: text, and head and text once more as structured content, since some clients
+ * show their model that alone. candidates may be NULL. */
+int32_t render_result(const struct kcap_host *host, struct kcap_call *call, bool is_error,
+                      const struct head *head, const struct buf *text,
+                      const struct runs *candidates);
+
+/* What to do next, by what is known of the run. */
+const char *render_next_step(const struct view *view);
+
+#define STEP_WAIT                                                                             \
+    "call get_review_flow_status with {\"wait\": true}; it needs no id and returns when the " \
+    "round is done"
+#define STEP_LOOK "call get_review_flow_status with this flow_run_id"
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "runs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A client that gives up at the moment an answer is ready crosses it; its cancel arrives within
+ * this. */
+#define DELIVERED_AFTER_MS 30000
+
+static void
+run_fini(struct run *run)
+{
+    free(run->session);
+    free(run->start_id);
+    free(run->run_id);
+    free(run->server);
+    free(run->definition);
+    free(run->target_kind);
+    free(run->target_ref);
+    free(run->target_title);
+    free(run->status);
+    free(run->round_status);
+}
+
+void
+runs_fini(struct runs *runs)
+{
+    for (size_t i = 0; i < runs->n; i++)
+        run_fini(&runs->items[i]);
+    free(runs->items);
+    *runs = (struct runs){.items = NULL};
+}
+
+void
+runs_remove(struct runs *runs, size_t at)
+{
+    run_fini(&runs->items[at]);
+    memmove(&runs->items[at], &runs->items[at + 1], (runs->n - at - 1) * sizeof *runs->items);
+    runs->n--;
+}
+
+int
+run_set(char **place, const char *text)
+{
+    char *copy;
+
+    if (!text)
+        return 0;
+    copy = strdup(text);
+    if (!copy)
+        return -ENOMEM;
+    free(*place);
+    *place = copy;
+    return 0;
+}
+
+static struct run *
+add(struct runs *runs)
+{
+    if (runs->n == runs->cap) {
+        size_t cap = runs->cap ? runs->cap * 2 : 8;
+        struct run *items = realloc(runs->items, cap * sizeof *items);
+        if (!items)
+            return NULL;
+        runs->items = items;
+        runs->cap = cap;
+    }
+    runs->items[runs->n] = (struct run){.session = NULL};
+    return &runs->items[runs->n++];
+}
+
+static bool
+same(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+struct run *
+runs_find(const struct runs *runs, const char *run_id)
+{
+    for (size_t i = 0; i < runs->n; i++) {
+        if (same(runs->items[i].run_id, run_id))
+            return &runs->items[i];
+    }
+    return NULL;
+}
+
+static struct run *
+find(const struct runs *runs, const char *start_id, const char *run_id)
+{
+    struct run *run = runs_find(runs, run_id);
+
+    for (size_t i = 0; i < runs->n && !run; i++) {
+        if (same(runs->items[i].start_id, start_id))
+            run = &runs->items[i];
+    }
+    return run;
+}
+
+static int
+describe(struct run *run, const struct event *event)
+{
+    int r = 0;
+
+    r |= run_set(&run->session, event->session);
+    r |= run_set(&run->start_id, event->start_id);
+    r |= run_set(&run->run_id, event->run_id);
+    r |= run_set(&run->server, event->server);
+    r |= run_set(&run->definition, event->definition);
+    r |= run_set(&run->target_kind, event->target_kind);
+    r |= run_set(&run->target_ref, event->target_ref);
+    r |= run_set(&run->target_title, event->target_title);
+    return r < 0 ? -ENOMEM : 0;
+}
+
+int
+runs_apply(struct runs *runs, const struct event *event)
+{
+    struct run *run = find(runs, event->start_id, event->run_id);
+
+    if (event->kind == EVENT_CLOSED || event->kind == EVENT_START_FAILED) {
+        if (run)
+            runs_remove(runs, (size_t)(run - runs->items));
+        return 0;
+    }
+    if (!run) {
+        if (!event->run_id && !event->start_id)
+            return 0;
+        run = add(runs);
+        if (!run)
+            return -ENOMEM;
+        run->started_ms = event->wall_ms;
+    }
+    if (event->wall_ms > run->updated_ms)
+        run->updated_ms = event->wall_ms;
+    if (event->kind == EVENT_SHOWN) {
+        run->shown_ms = event->wall_ms;
+        run->ended = event->ended;
+    } else if (event->kind == EVENT_UNSHOWN || event->kind == EVENT_ROUND) {
+        run->shown_ms = 0;
+        run->ended = false;
+    }
+    if (event->round > 0)
+        run->round = event->round;
+    return describe(run, event);
+}
+
+static int
+copy(struct runs *to, const struct run *from)
+{
+    struct run *run = add(to);
+    struct event event = {
+        .session = from->session,
+        .start_id = from->start_id,
+        .run_id = from->run_id,
+        .server = from->server,
+        .definition = from->definition,
+        .target_kind = from->target_kind,
+        .target_ref = from->target_ref,
+        .target_title = from->target_title,
+    };
+
+    if (!run)
+        return -ENOMEM;
+    run->started_ms = from->started_ms;
+    run->updated_ms = from->updated_ms;
+    run->round = from->round;
+    run->shown_ms = from->shown_ms;
+    run->ended = from->ended;
+    return describe(run, &event);
+}
+
+int
+runs_merge(struct runs *to, const struct runs *from, const char *session)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        const struct run *run = &from->items[i];
+        if (same(run->session, session) && !find(to, run->start_id, run->run_id) &&
+            copy(to, run) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+bool
+run_is_delivered(const struct run *run, int64_t now_ms)
+{
+    return run->shown_ms > 0 && now_ms - run->shown_ms >= DELIVERED_AFTER_MS;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs as a list that events change: the same for what this process remembers and for what the
+ * journal tells. */
+#ifndef KCAP_FLOWS_RUNS_H
+#define KCAP_FLOWS_RUNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum event_kind {
+    EVENT_START,        /* a start is about to be sent */
+    EVENT_START_FAILED, /* and made no run */
+    EVENT_RUN,          /* a run's id became known */
+    EVENT_ROUND,        /* a round was accepted */
+    EVENT_SHOWN,        /* an outcome was written to the client */
+    EVENT_UNSHOWN,      /* which had given up at that moment */
+    EVENT_CLOSED,       /* the run was closed */
+    N_EVENTS
+};
+
+/* Borrowed text; NULL and 0 are "not told". */
+struct event {
+    enum event_kind kind;
+    int64_t wall_ms;
+    int64_t round;
+    bool ended;          /* SHOWN: the run itself had ended */
+    const char *session; /* key; not in the journal, where it is the file's name */
+    const char *start_id, *run_id, *server;
+    const char *definition, *target_kind, *target_ref, *target_title;
+};
+
+struct run {
+    char *session, *start_id, *run_id, *server;
+    char *definition, *target_kind, *target_ref, *target_title;
+    int64_t started_ms, updated_ms;
+    int64_t round;    /* last one known, 0 for none */
+    int64_t shown_ms; /* when the outcome of that round was written, 0 for never */
+    bool ended;       /* with it */
+    /* told by the server just now */
+    char *status, *round_status;
+    bool listed;
+};
+
+struct runs {
+    struct run *items;
+    size_t n, cap;
+};
+
+void runs_fini(struct runs *runs);
+#define AUTO_RUNS __attribute__((cleanup(runs_fini)))
+
+/* Returns 0 or -ENOMEM. Events that name nothing known are fine. */
+int runs_apply(struct runs *runs, const struct event *event);
+
+struct run *runs_find(const struct runs *runs, const char *run_id);
+void runs_remove(struct runs *runs, size_t at);
+
+/* Copies into to what from has of that session and to has not. Returns 0 or -ENOMEM. */
+int runs_merge(struct runs *to, const struct runs *from, const char *session);
+
+/* Whether the outcome has reached the client: written, and no cancel crossed it. */
+bool run_is_delivered(const struct run *run, int64_t now_ms);
+
+/* Replaces owned text; NULL leaves it as it is. */
+int run_set(char **place, const char *text);
+
+#endif

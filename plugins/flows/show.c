@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "show.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ledger.h"
+#include "lib/auto.h"
+
+static const char not_a_failure[] =
+    "This is normal: a review takes minutes, and this call ended only because its client lets "
+    "no call last longer. The reviewer goes on. Do not start another flow, do not close this "
+    "one, do not look for the cause.\n";
+
+int32_t
+show_end(int32_t r)
+{
+    /* cancelled: the client wants no answer; shutdown: there is nobody left to read one */
+    return r < 0 ? r : KCAP_OK;
+}
+
+int32_t
+show_error(struct flows *flows, struct kcap_call *call, const char *text)
+{
+    AUTO_BUF struct buf copy = BUF_INIT(MAX_ANSWER_TEXT);
+
+    buf_adds(&copy, text);
+    return render_result(flows->host, call, true, &(struct head){.run_id = NULL}, &copy, NULL);
+}
+
+static void
+add_note(struct buf *text, const struct subject *subject)
+{
+    if (subject->note)
+        buf_adds(text, subject->note);
+}
+
+int32_t
+show_run_error(const struct subject *subject, const struct head *head, const char *error)
+{
+    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
+
+    render_head(&text, head);
+    add_note(&text, subject);
+    buf_addc(&text, '\n');
+    buf_adds(&text, error);
+    buf_addc(&text, '\n');
+    return render_result(subject->flows->host, subject->call, true, head, &text, NULL);
+}
+
+/* Tells the ledger that an outcome is about to reach the client. */
+static void
+expect_shown(const struct subject *subject, const struct view *view)
+{
+    struct flows *flows = subject->flows;
+
+    if (view->round_ended || view->run_ended)
+        ledger_expect(flows, flows->host->serial(subject->call), subject->session->key,
+                      view->run_id, view->run_ended);
+}
+
+int32_t
+show_view(const struct subject *subject, const struct view *view)
+{
+    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
+    const cJSON *count = json_get(view->doc, "round_count");
+    struct head head = {
+        .run_id = view->run_id,
+        .status = view->status,
+        .round = view->round,
+        .result_kind = view->result_kind,
+        .next_step = render_next_step(view),
+    };
+
+    render_head(&text, &head);
+    add_note(&text, subject);
+    render_line(&text, "round_id", json_str(view->doc, "round_id"));
+    render_line(&text, "round_status", view->round_status);
+    render_line(&text, "round_reason", view->reason);
+    render_line(&text, "definition_id", json_str(view->doc, "definition_id"));
+    render_line(&text, "target_title", json_str(view->doc, "target_title"));
+    if (cJSON_IsNumber(count))
+        buf_addf(&text, "round_count: %.0f\n", count->valuedouble);
+    render_audit(&text, view->doc);
+    render_participants(&text, view->doc);
+    render_reviewer(&text, view->result_text);
+    expect_shown(subject, view);
+    return render_result(subject->flows->host, subject->call,
+                         strcmp(view->status, "failed") == 0, &head, &text, NULL);
+}
+
+static int32_t
+show_still_running(const struct subject *subject, const char *run_id, int64_t round,
+                   int64_t since_ns)
+{
+    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
+    const struct kcap_host *host = subject->flows->host;
+    int64_t now_ns = host->now_ns(host);
+    struct head head = {
+        .run_id = run_id, .status = "running", .round = round, .next_step = STEP_WAIT};
+
+    render_head(&text, &head);
+    add_note(&text, subject);
+    if (since_ns > 0)
+        buf_addf(&text, "elapsed: %lld s\n", (long long)((now_ns - since_ns) / NS_PER_SEC));
+    buf_addf(&text, "\nFlow still running: this call waited %lld s. %s",
+             (long long)((now_ns - subject->began_ns) / NS_PER_SEC), not_a_failure);
+    return render_result(host, subject->call, false, &head, &text, NULL);
+}
+
+static int32_t
+show_wait_failed(const struct subject *subject, const struct wait_goal *goal,
+                 const struct wait_end *end)
+{
+    AUTO_BUF struct buf error = BUF_INIT(MAX_ANSWER_TEXT);
+
+    buf_adds(&error, end->error);
+    buf_adds(&error, "\nThe flow itself may well go on: do not start another one.");
+    return show_run_error(subject,
+                          &(struct head){.run_id = goal->run_id,
+                                         .status = "unknown",
+                                         .round = goal->round ? goal->round : end->seen_round,
+                                         .next_step = STEP_LOOK " and \"wait\": true"},
+                          buf_str(&error));
+}
+
+int32_t
+show_wait(const struct subject *subject, const struct wait_goal *goal, int64_t since_ns)
+{
+    AUTO_WAIT_END struct wait_end end = {.kind = WAIT_FAILED};
+    int32_t r = waiting_run(subject->flows, subject->call, goal, &end);
+
+    if (r == KCAP_WAIT_DEADLINE)
+        return show_still_running(subject, goal->run_id,
+                                  goal->round ? goal->round : end.seen_round, since_ns);
+    if (r != 0)
+        return show_end(r);
+    if (end.kind == WAIT_FAILED)
+        return show_wait_failed(subject, goal, &end);
+    return show_view(subject, &end.view);
+}
+
+/* A start or round whose own answer is still out when the window ends. */
+static int32_t
+show_in_progress(const struct subject *subject, const struct job *job)
+{
+    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
+    const struct kcap_host *host = subject->flows->host;
+    struct head head = {.run_id = job->run_id, .status = "starting", .next_step = STEP_WAIT};
+
+    render_head(&text, &head);
+    add_note(&text, subject);
+    render_line(&text, "target_title", job->title);
+    buf_addf(&text, "elapsed: %lld s\n",
+             (long long)((host->now_ns(host) - job->started_ns) / NS_PER_SEC));
+    buf_addf(&text,
+             "\nFlow still running: the %s still in progress, the server has not answered yet; "
+             "the request stays open. %s",
+             job->run_id ? "submission of the round is" : "start is", not_a_failure);
+    return render_result(host, subject->call, false, &head, &text, NULL);
+}
+
+static int32_t
+show_job_failed(const struct subject *subject, struct job *job)
+{
+    AUTO_BUF struct buf error = BUF_INIT(MAX_ANSWER_TEXT);
+    const char *run_id = job->run_id ? job->run_id : job->view.run_id;
+
+    buf_adds(&error, job->error ? job->error : "Error: out of memory");
+    if (job->may_exist)
+        buf_addf(&error,
+                 "\nWhat became of it is unknown: the server may have %s all the same. Do not "
+                 "send it again before a status call has shown that it did not.",
+                 job->run_id ? "taken the round" : "started a flow");
+    job_forget(job);
+    return show_run_error(
+        subject,
+        &(struct head){.run_id = run_id,
+                       .status = job->may_exist ? "unknown" : "error",
+                       .next_step = run_id           ? STEP_LOOK
+                                    : job->may_exist ? "call get_review_flow_status without an "
+                                                       "id to see whether there is a flow"
+                                                     : "read the error below; nothing was "
+                                                       "started"},
+        buf_str(&error));
+}
+
+int32_t
+show_job(const struct subject *subject, struct job *job)
+{
+    int32_t r = job_await(job, subject->call);
+    struct wait_goal goal = {.fresh = true};
+
+    if (r == KCAP_WAIT_DEADLINE)
+        return show_in_progress(subject, job);
+    if (r != 0)
+        return show_end(r);
+    if (job->end == JOB_FAILED)
+        return show_job_failed(subject, job);
+    if (job->end == JOB_FINISHED)
+        return show_view(subject, &job->view);
+    goal.run_id = job->view.run_id;
+    goal.round = job->view.round;
+    return show_wait(subject, &goal, job->started_ns);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answers the tools have in common. Each returns what kcap_plugin.call returns. */
+#ifndef KCAP_FLOWS_SHOW_H
+#define KCAP_FLOWS_SHOW_H
+
+#include "job.h"
+#include "render.h"
+#include "waiting.h"
+
+/* What a call works on. note is further text for its answer, lines with their ends, or NULL. */
+struct subject {
+    struct flows *flows;
+    struct kcap_call *call;
+    const struct session *session;
+    int64_t began_ns; /* of this call */
+    const char *note;
+};
+
+/* Waits for the job, then for its round. */
+int32_t show_job(const struct subject *subject, struct job *job);
+
+/* Waits for a round of the run. since_ns: when the round began, 0 when that is not known. */
+int32_t show_wait(const struct subject *subject, const struct wait_goal *goal,
+                  int64_t since_ns);
+
+/* What the server says of the run. */
+int32_t show_view(const struct subject *subject, const struct view *view);
+
+/* An error about a run: what went wrong and what to do. */
+int32_t show_run_error(const struct subject *subject, const struct head *head,
+                       const char *error);
+
+/* An error that knows no run. */
+int32_t show_error(struct flows *flows, struct kcap_call *call, const char *text);
+
+/* An end of the call as an answer, where one is due: r as it came from a wait. */
+int32_t show_end(int32_t r);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* get_review_flow_status */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "ledger.h"
+#include "lib/auto.h"
+#include "lib/text.h"
+#include "lookup.h"
+#include "show.h"
+
+#define STATUS_LIMIT_MS 20000
+#define MAX_NOTE        16384
+
+/* ---- one run ---- */
+
+/* A run this session was shown is one it can ask for without an id later. */
+static void
+remember(const struct subject *subject, const struct view *view)
+{
+    if (!view->run_ended &&
+        ledger_round(subject->flows, subject->session->key, view->run_id) < 0)
+        ledger_note(subject->flows, &(struct event){.kind = EVENT_RUN,
+                                                    .session = subject->session->key,
+                                                    .run_id = view->run_id,
+                                                    .server = api_server(subject->flows),
+                                                    .round = view->round});
+}
+
+static int32_t
+show_status_error(const struct subject *subject, const char *run_id, const char *error)
+{
+    return show_run_error(subject,
+                          &(struct head){.run_id = run_id,
+                                         .status = "unknown",
+                                         .next_step = STEP_LOOK " again, or ask the user"},
+                          error);
+}
+
+static int32_t
+look_once(const struct subject *subject, const char *run_id)
+{
+    AUTO_FREE char *path = api_path("/api/flows", run_id, "");
+    AUTO_ANSWER struct api_answer answer = {.kind = API_REFUSED};
+    AUTO_BUF struct buf line = BUF_INIT(MAX_NOTE);
+    struct view view;
+    const char *fault;
+    int32_t r;
+
+    if (!path)
+        return KCAP_E_NOMEM;
+    r = api_request(
+        subject->flows, subject->call,
+        &(struct api_request){.method = "GET", .path = path, .limit_ms = STATUS_LIMIT_MS},
+        &answer);
+    if (r == KCAP_WAIT_DEADLINE)
+        return show_status_error(
+            subject, run_id, "Error: the server did not answer while this call could wait.");
+    if (r != 0)
+        return show_end(r);
+    if (answer.kind != API_OK) {
+        api_add_error(&line, &answer);
+        return show_status_error(subject, run_id, buf_str(&line));
+    }
+    fault = view_read_status(answer.json, run_id, &view);
+    if (fault) {
+        buf_addf(&line, "Error: the server's answer cannot be used: %s", fault);
+        return show_status_error(subject, run_id, buf_str(&line));
+    }
+    remember(subject, &view);
+    return show_view(subject, &view);
+}
+
+static int32_t
+status_of_run(const struct subject *subject, const char *run_id, bool wait)
+{
+    size_t n;
+    AUTO_JOB struct job *job = job_find(subject->flows, subject->session->key, run_id, &n);
+    struct wait_goal goal = {.run_id = run_id};
+
+    if (!wait)
+        return look_once(subject, run_id);
+    if (job)
+        return show_job(subject, job);
+    goal.round = ledger_round(subject->flows, subject->session->key, run_id);
+    if (goal.round < 0)
+        goal.round = 0;
+    goal.fresh = goal.round > 0;
+    return show_wait(subject, &goal, 0);
+}
+
+/* ---- without an id ---- */
+
+static void
+add_session(struct buf *to, const struct session *session)
+{
+    if (session->id) {
+        buf_adds(to, "session ");
+        text_add_line(to, session->id, text_prefix(session->id, strlen(session->id), 100));
+        buf_addf(to, " (from %s)", session->source);
+    } else {
+        buf_addf(to, "%s (the client gives no session id)", session->source);
+    }
+}
+
+static void
+add_doubts(struct buf *to, struct flows *flows, const struct lookup *lookup)
+{
+    AUTO_FREE char *fault = ledger_fault(flows);
+
+    if (lookup->server_fault) {
+        buf_adds(to, "not asked: the server's own list of this session's flows: ");
+        buf_adds(to, lookup->server_fault);
+        buf_addc(to, '\n');
+    }
+    if (fault) {
+        buf_adds(to, "not known: what earlier processes of this session started, because there "
+                     "is no journal (");
+        buf_adds(to, fault);
+        buf_adds(to, ")\n");
+    }
+    if (lookup->server_answered)
+        return; /* it would have listed what those starts made */
+    for (size_t i = 0; i < lookup->starts.n; i++) {
+        const char *title = lookup->starts.items[i].target_title;
+        buf_adds(to, "a start was sent whose outcome is unknown: ");
+        text_add_line(to, title ? title : "", title ? strlen(title) : 0);
+        buf_addc(to, '\n');
+    }
+}
+
+static int32_t
+show_none(const struct subject *subject, const struct lookup *lookup)
+{
+    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
+    struct head head = {
+        .status = "none",
+        .next_step = "if there should be one, pass its flow_run_id, or the session_id it was "
+                     "started under"};
+
+    render_head(&text, &head);
+    buf_adds(&text, "No open flow is known for ");
+    add_session(&text, subject->session);
+    buf_adds(&text, ".\n");
+    add_doubts(&text, subject->flows, lookup);
+    return render_result(subject->flows->host, subject->call, !lookup->server_answered, &head,
+                         &text, &lookup->runs);
+}
+
+static void
+add_candidate(struct buf *text, const struct run *run, int64_t now_ms)
+{
+    buf_addc(text, '\n');
+    render_line(text, "- flow_run_id", run->run_id);
+    render_line(text, "  definition_id", run->definition);
+    render_line(text, "  target_title", run->target_title);
+    render_line(text, "  target_ref", run->target_ref);
+    render_line(text, "  status", run->status ? run->status : "not asked");
+    if (run->round > 0)
+        buf_addf(text, "  round_number: %lld\n", (long long)run->round);
+    render_line(text, "  round_status", run->round_status);
+    if (run->started_ms > 0)
+        buf_addf(text, "  age: %lld s\n", (long long)((now_ms - run->started_ms) / 1000));
+}
+
+static int32_t
+show_several(const struct subject *subject, const struct lookup *lookup, size_t n_starting)
+{
+    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
+    int64_t now_ms = subject->flows->host->wall_ms(subject->flows->host);
+    struct head head = {.status = "several",
+                        .next_step = "call get_review_flow_status with the flow_run_id of the "
+                                     "one you mean"};
+
+    render_head(&text, &head);
+    buf_addf(&text, "%zu flows are candidates for ", lookup->runs.n + n_starting);
+    add_session(&text, subject->session);
+    buf_adds(&text, "; newest first, none was chosen.\n");
+    add_doubts(&text, subject->flows, lookup);
+    if (n_starting > 0)
+        buf_addf(&text, "\n- %zu on their way: started by this process, no answer yet\n",
+                 n_starting);
+    for (size_t i = 0; i < lookup->runs.n; i++)
+        add_candidate(&text, &lookup->runs.items[i], now_ms);
+    return render_result(subject->flows->host, subject->call, false, &head, &text,
+                         &lookup->runs);
+}
+
+/* Why this one, as a line of the answer. */
+static void
+add_choice(struct buf *to, const struct subject *subject, const struct lookup *lookup,
+           const char *what)
+{
+    buf_addf(to, "chosen: %s of ", what);
+    add_session(to, subject->session);
+    buf_addc(to, '\n');
+    add_doubts(to, subject->flows, lookup);
+}
+
+static int32_t
+status_of_session(struct subject *subject, bool wait)
+{
+    AUTO_LOOKUP struct lookup lookup = {.server_answered = false};
+    AUTO_BUF struct buf note = BUF_INIT(MAX_NOTE);
+    size_t n_starting;
+    AUTO_JOB struct job *job =
+        job_find(subject->flows, subject->session->key, NULL, &n_starting);
+    int32_t r = lookup_session(subject->flows, subject->call, subject->session, &lookup);
+
+    if (r == KCAP_WAIT_DEADLINE)
+        return show_error(subject->flows, subject->call,
+                          "Error: the server did not answer while this call could wait. Call "
+                          "get_review_flow_status again; do not start another flow.");
+    if (r != 0)
+        return show_end(r);
+    if (lookup.runs.n + n_starting == 0)
+        return show_none(subject, &lookup);
+    if (lookup.runs.n + n_starting > 1)
+        return show_several(subject, &lookup, n_starting);
+
+    add_choice(&note, subject, &lookup,
+               job                           ? "the one start on its way"
+               : lookup.runs.items[0].listed ? "the one flow, as the server lists it,"
+                                             : "the one flow known here");
+    if (!buf_ok(&note))
+        return KCAP_E_NOMEM;
+    subject->note = note.data;
+    return job ? show_job(subject, job)
+               : status_of_run(subject, lookup.runs.items[0].run_id, wait);
+}
+
+int32_t
+get_review_flow_status(struct flows *flows, struct kcap_call *call, const cJSON *args)
+{
+    AUTO_SESSION struct session session = {.key = NULL};
+    AUTO_FREE char *run_id = args_trim(json_str(args, "flow_run_id"), false);
+    const char *session_id = json_str(args, "session_id");
+    bool wait = json_bool(args, "wait", false);
+    struct subject subject = {.flows = flows,
+                              .call = call,
+                              .session = &session,
+                              .began_ns = flows->host->now_ns(flows->host)};
+
+    if (run_id && !run_id[0])
+        return show_error(flows, call,
+                          "flow_run_id is blank: leave it out to have the flow found.");
+    if (session_id && text_is_blank(session_id))
+        return show_error(flows, call,
+                          "session_id is blank: leave it out to use the calling session.");
+    if (session_find(flows->host, call, session_id, &session) < 0)
+        return KCAP_E_NOMEM;
+    return run_id ? status_of_run(&subject, run_id, wait) : status_of_session(&subject, wait);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "view.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "lib/text.h"
+
+static bool
+is_one_of(const char *word, const char *const *words)
+{
+    for (; word && *words; words++) {
+        if (strcmp(word, *words) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool
+view_is_run_end(const char *status)
+{
+    static const char *const words[] = {"closed", "failed", NULL};
+
+    return is_one_of(status, words);
+}
+
+static bool
+is_round_end(const char *status)
+{
+    static const char *const words[] = {"findings", "clean",     "waiting", "unclear",
+                                        "failed",   "cancelled", NULL};
+
+    return is_one_of(status, words);
+}
+
+/* Why a reviewer is gone, told in the place of a result. */
+static bool
+is_reason(const char *text)
+{
+    static const char *const words[] = {"participant_died", "participant_stopped",
+                                        "participant_parked", NULL};
+
+    return is_one_of(text, words);
+}
+
+/* Absent, null or of the type. */
+static bool
+is_text_or_nothing(const cJSON *doc, const char *name)
+{
+    const cJSON *item = json_get(doc, name);
+
+    return !item || cJSON_IsNull(item) || cJSON_IsString(item);
+}
+
+static const char *
+check_types(const cJSON *doc)
+{
+    static const char *const texts[] = {"flow_run_id",
+                                        "status",
+                                        "round_id",
+                                        "round_status",
+                                        "result_kind",
+                                        "result_text",
+                                        "last_result_kind",
+                                        "last_result_text",
+                                        "round_result_kind",
+                                        "round_result_text",
+                                        NULL};
+    const cJSON *round = json_get(doc, "round_number");
+    int64_t number;
+
+    for (const char *const *name = texts; *name; name++) {
+        if (!is_text_or_nothing(doc, *name))
+            return "a member has the wrong type";
+    }
+    if (round && !cJSON_IsNull(round) &&
+        (!json_int(doc, "round_number", &number) || number < 1))
+        return "round_number is not a positive whole number";
+    if (text_is_blank(json_str(doc, "status")))
+        return "status is missing";
+    return NULL;
+}
+
+static void
+take_reason(struct view *view)
+{
+    view->reason = json_str(view->doc, "round_reason");
+    if (!is_reason(view->result_text))
+        return;
+    view->reason = view->result_text;
+    view->result_text = NULL;
+}
+
+const char *
+view_read_round(const cJSON *doc, struct view *ret)
+{
+    const char *fault = check_types(doc);
+
+    if (fault)
+        return fault;
+    *ret = (struct view){
+        .doc = doc,
+        .run_id = json_str(doc, "flow_run_id"),
+        .status = json_str(doc, "status"),
+        .result_kind = json_str(doc, "result_kind"),
+        .result_text = json_str(doc, "result_text"),
+    };
+    (void)json_int(doc, "round_number", &ret->round);
+    if (text_is_blank(ret->run_id))
+        return "flow_run_id is missing";
+    ret->run_ended = view_is_run_end(ret->status);
+    ret->round_ended = strcmp(ret->status, "running") != 0;
+    ret->round_status = ret->round_ended ? ret->status : NULL;
+    take_reason(ret);
+    return NULL;
+}
+
+const char *
+view_read_status(const cJSON *doc, const char *run_id, struct view *ret)
+{
+    const char *fault = check_types(doc), *id = json_str(doc, "flow_run_id");
+
+    if (fault)
+        return fault;
+    if (id && strcmp(id, run_id) != 0)
+        return "it is about another flow_run_id";
+    *ret = (struct view){
+        .doc = doc,
+        .run_id = run_id,
+        .status = json_str(doc, "status"),
+        .round_status = json_str(doc, "round_status"),
+        .result_kind = json_str(doc, "round_result_kind"),
+        .result_text = json_str(doc, "round_result_text"),
+    };
+    (void)json_int(doc, "round_number", &ret->round);
+    ret->run_ended = view_is_run_end(ret->status);
+    ret->round_ended = is_round_end(ret->round_status);
+    if (!ret->result_kind)
+        ret->result_kind = json_str(doc, "last_result_kind");
+    if (!ret->result_text)
+        ret->result_text = json_str(doc, "last_result_text");
+    take_reason(ret);
+    return NULL;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A strict look at what the server says about a run. */
+#ifndef KCAP_FLOWS_VIEW_H
+#define KCAP_FLOWS_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/json.h"
+
+/* Text is borrowed from doc; NULL and 0 are "not told". */
+struct view {
+    const cJSON *doc;
+    const char *run_id, *status;
+    int64_t round;
+    const char *round_status;
+    const char *result_kind, *result_text; /* of that round, else the last one's */
+    const char *reason; /* why a round ended without a result, such as participant_died */
+    bool run_ended;     /* closed or failed: no further round */
+    bool round_ended;
+};
+
+/* The answer to a start or a round. NULL when all is well, else what is wrong with it. */
+const char *view_read_round(const cJSON *doc, struct view *ret);
+
+/* The answer to a status request for run_id. */
+const char *view_read_status(const cJSON *doc, const char *run_id, struct view *ret);
+
+bool view_is_run_end(const char *status);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "waiting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/auto.h"
+
+#define WAIT_SEC         "15" /* asked of the server; one that cannot hold answers at once */
+#define GET_LIMIT_MS     20000
+#define INTERVAL_NS      (3 * NS_PER_SEC)
+#define GRACE_NS         (10 * NS_PER_SEC)
+#define PROGRESS_NS      (15 * NS_PER_SEC)
+#define MAX_RETRY_AFTER  60000
+#define MAX_BAD_IN_A_ROW 5
+#define MAX_ERROR        16384
+
+struct waiting {
+    struct flows *flows;
+    struct kcap_call *call;
+    const struct wait_goal *goal;
+    int64_t began_ns, asked_ns, said_ns;
+    int64_t pause_ms; /* wished by the server, 0 for none */
+    int bad_in_a_row;
+};
+
+/* What one answer means for the waiting. */
+enum step { STEP_DONE, STEP_AGAIN, STEP_BAD };
+
+void
+wait_end_fini(struct wait_end *end)
+{
+    api_answer_fini(&end->answer);
+    free(end->error);
+    end->error = NULL;
+}
+
+static int64_t
+now(const struct waiting *w)
+{
+    return w->flows->host->now_ns(w->flows->host);
+}
+
+static bool
+in_grace(const struct waiting *w)
+{
+    return w->goal->fresh && now(w) - w->began_ns < GRACE_NS;
+}
+
+static enum step
+done(struct wait_end *end, enum wait_end_kind kind)
+{
+    end->kind = kind;
+    return STEP_DONE;
+}
+
+/* A server that has just taken a round may for a while show the one before, or nothing. */
+static enum step
+judge_view(const struct waiting *w, struct wait_end *end)
+{
+    const struct view *view = &end->view;
+    int64_t wanted = w->goal->round;
+    bool old = wanted > 0 && view->round < wanted;
+
+    end->seen_round = view->round;
+    if (view->round_ended && !old && (wanted == 0 || view->round == wanted))
+        return done(end, WAIT_ROUND_ENDED);
+    if (view->run_ended)
+        return done(end, WAIT_RUN_ENDED);
+    if (wanted > 0 && view->round > wanted)
+        return done(end, WAIT_OTHER_ROUND);
+    if ((!view->round_status || view->round_ended) && !in_grace(w))
+        return done(end, view->round_ended && !w->goal->fresh ? WAIT_ROUND_ENDED : WAIT_IDLE);
+    return STEP_AGAIN;
+}
+
+static bool
+is_settling(const struct api_answer *answer)
+{
+    return answer->kind == API_CODED &&
+           (strcmp(answer->code, "flow_settlement_busy") == 0 ||
+            strcmp(answer->code, "reviewer_launch_incarnation_superseded") == 0);
+}
+
+static enum step
+judge_answer(struct waiting *w, struct wait_end *end)
+{
+    struct api_answer *answer = &end->answer;
+    const char *fault;
+
+    if (answer->kind == API_OK) {
+        fault = view_read_status(answer->json, w->goal->run_id, &end->view);
+        if (!fault) {
+            w->bad_in_a_row = 0;
+            return judge_view(w, end);
+        }
+        cJSON_Delete(take_ptr(answer->json));
+        answer->kind = API_BAD;
+        answer->text = strdup(fault);
+        return STEP_BAD;
+    }
+    if (answer->status == 404 && in_grace(w))
+        return STEP_AGAIN;
+    if (is_settling(answer))
+        return STEP_AGAIN;
+    if (answer->status == 429 || (answer->kind == API_STATUS && answer->status >= 500)) {
+        w->pause_ms = answer->retry_after_ms;
+        return STEP_BAD;
+    }
+    if (answer->kind == API_CODED || answer->kind == API_STATUS || answer->kind == API_REFUSED)
+        return done(end, WAIT_FAILED);
+    return STEP_BAD;
+}
+
+static int32_t
+set_error(struct waiting *w, struct wait_end *end)
+{
+    AUTO_BUF struct buf line = BUF_INIT(MAX_ERROR);
+
+    api_add_error(&line, &end->answer);
+    if (w->bad_in_a_row > MAX_BAD_IN_A_ROW)
+        buf_addf(&line, " (the %dth failure in a row)", w->bad_in_a_row);
+    end->error = buf_take(&line, NULL);
+    return end->error ? 0 : KCAP_E_NOMEM;
+}
+
+static int32_t
+say_progress(struct waiting *w, const struct wait_end *end)
+{
+    const struct kcap_host *host = w->flows->host;
+    int64_t elapsed_sec = (now(w) - w->began_ns) / NS_PER_SEC;
+    char text[96];
+
+    if (now(w) - w->said_ns < PROGRESS_NS)
+        return 0;
+    w->said_ns = now(w);
+    if (end->seen_round > 0)
+        (void)snprintf(text, sizeof text, "round %lld is being reviewed, %lld s so far",
+                       (long long)end->seen_round, (long long)elapsed_sec);
+    else
+        (void)snprintf(text, sizeof text, "the review goes on, %lld s so far",
+                       (long long)elapsed_sec);
+    return host->progress(w->call, (double)elapsed_sec, -1, text);
+}
+
+/* At most one request per interval; a server that holds them is asked again at once. */
+static int32_t
+pause_until_next(struct waiting *w)
+{
+    const struct kcap_host *host = w->flows->host;
+    int64_t until_ns = w->asked_ns + INTERVAL_NS, wish_ms = w->pause_ms;
+    int32_t r;
+
+    if (wish_ms > MAX_RETRY_AFTER)
+        wish_ms = MAX_RETRY_AFTER;
+    if (wish_ms > 0 && now(w) + wish_ms * NS_PER_MS > until_ns)
+        until_ns = now(w) + wish_ms * NS_PER_MS;
+    r = host->wait(w->call, KCAP_SEQ_NONE, NULL, 0, until_ns);
+    return r == KCAP_WAIT_TIMEOUT ? 0 : r;
+}
+
+static int32_t
+poll(struct waiting *w, const char *path, struct wait_end *end)
+{
+    const struct api_request request = {
+        .method = "GET", .path = path, .limit_ms = GET_LIMIT_MS};
+
+    for (;;) {
+        enum step step;
+        int32_t r;
+        w->asked_ns = now(w);
+        w->pause_ms = 0;
+        api_answer_fini(&end->answer);
+        r = api_request(w->flows, w->call, &request, &end->answer);
+        if (r != 0)
+            return r;
+        step = judge_answer(w, end);
+        if (step == STEP_BAD && ++w->bad_in_a_row > MAX_BAD_IN_A_ROW)
+            step = done(end, WAIT_FAILED);
+        if (step == STEP_DONE)
+            return end->kind == WAIT_FAILED ? set_error(w, end) : 0;
+        r = say_progress(w, end);
+        if (r == 0)
+            r = pause_until_next(w);
+        if (r != 0)
+            return r;
+    }
+}
+
+int32_t
+waiting_run(struct flows *flows, struct kcap_call *call, const struct wait_goal *goal,
+            struct wait_end *ret)
+{
+    AUTO_FREE char *path = api_path("/api/flows", goal->run_id, "?wait_sec=" WAIT_SEC);
+    struct waiting w = {.flows = flows, .call = call, .goal = goal};
+
+    *ret = (struct wait_end){.kind = WAIT_FAILED};
+    if (!path)
+        return KCAP_E_NOMEM;
+    w.began_ns = w.said_ns = now(&w);
+    return poll(&w, path, ret);
+}

@@ -1,5 +1,5 @@
 # part of the one Makefile; see Makefile.am
-bin_PROGRAMS += server/kcap-flowd
+bin_PROGRAMS += server/kcap-flowd server/kcap-checklist
 
 # everything but main, so that tests can link single modules
 noinst_LTLIBRARIES += server/libflowd.la
@@ -29,3 +29,24 @@ server_kcap_flowd_SOURCES = server/main.c
 server_kcap_flowd_CFLAGS = $(AM_CFLAGS) -fPIE
 server_kcap_flowd_LDFLAGS = $(AM_LDFLAGS) $(KCAP_PIE_LDFLAGS)
 server_kcap_flowd_LDADD = server/libflowd.la
+
+noinst_LTLIBRARIES += server/libchecklist.la
+server_libchecklist_la_SOURCES = \
+	server/checklist/change.c server/checklist/change.h \
+	server/checklist/check_conflict.c \
+	server/checklist/check_data.c \
+	server/checklist/check_file.c \
+	server/checklist/check_secret.c \
+	server/checklist/check_white.c \
+	server/checklist/checks.c server/checklist/checks.h \
+	server/checklist/diff.c server/checklist/diff.h \
+	server/checklist/git.c server/checklist/git.h \
+	server/checklist/report.c server/checklist/report.h \
+	server/checklist/submit.c server/checklist/submit.h
+server_libchecklist_la_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS)
+server_libchecklist_la_LIBADD = lib/libkcap.la $(YAML_LIBS) $(CJSON_LIBS) -lm
+
+server_kcap_checklist_SOURCES = server/checklist/main.c
+server_kcap_checklist_CFLAGS = $(AM_CFLAGS) -fPIE
+server_kcap_checklist_LDFLAGS = $(AM_LDFLAGS) $(KCAP_PIE_LDFLAGS)
+server_kcap_checklist_LDADD = server/libchecklist.la

@@ -1,1 +1,18 @@
-# see tests/local.mk
+# Ring 2: the modules as they are shipped, driven by a fake host.
+check_LTLIBRARIES += tests/support/libfake.la
+tests_support_libfake_la_SOURCES = \
+	tests/support/fake-host.c tests/support/fake-host.h \
+	tests/support/fake-http.c tests/support/fake-http.h
+tests_support_libfake_la_CPPFLAGS = $(AM_CPPFLAGS) -DKCAP_BUILDDIR='"$(abs_top_builddir)"'
+tests_support_libfake_la_LIBADD = lib/libkcap.la
+EXTRA_DIST += tests/support/mock_flow_server.py
+plugin_ldadd = tests/support/libfake.la lib/libkcap.la $(CHECK_LIBS) $(CJSON_LIBS)
+plugin_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
+if HAVE_CHECK
+plugin_tests = \
+	tests/plugin/test_flow_result
+check_PROGRAMS += $(plugin_tests)
+TESTS += $(plugin_tests)
+tests_plugin_test_flow_result_LDADD = $(plugin_ldadd)
+tests_plugin_test_flow_result_CFLAGS = $(plugin_cflags)
+endif

@@ -11,13 +11,21 @@ plugin_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 if HAVE_CHECK
 plugin_tests = \
 	tests/plugin/test_flow_result \
-	tests/plugin/test_flows_start
+	tests/plugin/test_flows_find \
+	tests/plugin/test_flows_start \
+	tests/plugin/test_flows_wait
 check_PROGRAMS += $(plugin_tests)
 TESTS += $(plugin_tests)
 flows_rig = tests/plugin/flows-rig.c tests/plugin/flows-rig.h
 tests_plugin_test_flow_result_LDADD = $(plugin_ldadd)
 tests_plugin_test_flow_result_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_find_SOURCES = tests/plugin/test_flows_find.c $(flows_rig)
+tests_plugin_test_flows_find_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_find_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_start_SOURCES = tests/plugin/test_flows_start.c $(flows_rig)
 tests_plugin_test_flows_start_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_start_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_wait_SOURCES = tests/plugin/test_flows_wait.c $(flows_rig)
+tests_plugin_test_flows_wait_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_wait_CFLAGS = $(plugin_cflags)
 endif

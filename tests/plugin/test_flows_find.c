@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flows.so as shipped: no run is ever lost, whatever cuts the call that started it. */
+#include "config.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "flows-rig.h"
+
+#define SESSION_LIST  "/api/flows/session/s1[?]state=open"
+#define LISTED(flows) "{\"session_id\":\"s1\",\"flows\":[" flows "]}"
+#define LISTED_U(n, status) \
+    "{\"flow_run_id\":\"u" n "\",\"status\":\"" status "\",\"target_title\":\"T" n "\"}"
+
+static const struct fake_reply running[] = {
+    {"POST", "*/start/v2", .body = ANSWER_RUNNING},
+    {"GET", RUN_POLL, .delay_ms = 15000, .body = STATUS_RUNNING},
+    {"GET", SESSION_LIST, .status = 404},
+};
+
+/* What a later status call meets: the round is done, and the server lists no sessions. */
+static const struct fake_reply finished[] = {
+    {"GET", "/api/flows/u1*", .body = STATUS_FINDINGS},
+    {"GET", SESSION_LIST, .status = 404},
+};
+
+START_TEST(window_over_is_a_normal_result)
+{
+    struct fake_call call = {.window_ms = 270000};
+
+    fake_host_script(rig.fake, running, 3);
+    rig_call(START, START_ARGS, &call);
+    ck_assert(call.has_result && !call.is_error);
+    ck_assert_int_eq(call.took_ms, 270000);
+    ck_assert_msg(strncmp(call.text,
+                          "flow_run_id: u1\nstatus: running\nnext_step: call "
+                          "get_review_flow_status with {\"wait\": true}",
+                          80) == 0,
+                  "%s", call.text);
+    rig_has(call.text, "Flow still running: this call waited 270 s.");
+    rig_has(call.text, "Do not start another flow");
+    rig_has(call.json, "\"flow_run_id\":\"u1\",\"status\":\"running\"");
+    ck_assert_uint_eq(call.n_progress, 17);
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* Cancelled at any of its waits, the run is found by a process that has never heard of it. */
+START_TEST(cancelled_anywhere_it_is_found_again)
+{
+    struct fake_call call = {.cancel_at_wait = (unsigned)_i};
+    const char *text;
+
+    fake_host_script(rig.fake, running, 3);
+    rig_call(START, START_ARGS, &call);
+    ck_assert(!call.has_result);
+    ck_assert_int_eq(call.returned, 0);
+    fake_host_advance_ms(rig.fake, 1000); /* the post itself goes on */
+    rig_restart();
+    text = rig_ask(STATUS, "{\"wait\":true}", finished, 2, false);
+    rig_has(text, "flow_run_id: u1\n");
+    rig_has(text, "chosen: the one flow known here of session s1 (from _meta.threadId)\n");
+    rig_has(text, "| a.c:1: bad\n");
+    ck_assert_uint_eq(fake_host_count(rig.fake, "POST", "*"), 0);
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* The server holds the start's answer beyond the window. */
+START_TEST(held_start_is_joined)
+{
+    const struct fake_reply held[] = {
+        {"POST", "*/start/v2", .delay_ms = 300000, .body = ANSWER_RUNNING},
+        {"GET", RUN_POLL, .body = STATUS_FINDINGS},
+        {"GET", SESSION_LIST, .status = 404},
+    };
+    struct fake_call call = {.window_ms = 50000}, again = {.window_ms = 50000};
+    const char *text;
+
+    fake_host_script(rig.fake, held, 3);
+    rig_call(START, START_ARGS, &call);
+    ck_assert(call.has_result && !call.is_error);
+    rig_has(call.text, "status: starting\n");
+    rig_has(call.text, "start is still in progress");
+    rig_call(STATUS, "{\"wait\":true}", &again);
+    rig_has(again.text, "start is still in progress");
+    rig_has(again.text, "elapsed: 100 s\n");
+    text = rig_ask(STATUS, "{\"wait\":true}", held, 3, false);
+    rig_has(text, "flow_run_id: u1\n");
+    rig_has(text, "| a.c:1: bad\n");
+    ck_assert_uint_eq(fake_host_count(rig.fake, "POST", "*"), 1);
+    fake_call_fini(&call);
+    fake_call_fini(&again);
+}
+END_TEST
+
+START_TEST(held_start_that_fails_is_told_once)
+{
+    const struct fake_reply held[] = {
+        {"POST", "*/start/v2", .delay_ms = 60000, .status = 400,
+         .body = "no_daemon_available: x"},
+        {"GET", SESSION_LIST, .body = LISTED("")},
+    };
+    struct fake_call call = {.cancel_at_wait = 1};
+    const char *text;
+
+    fake_host_script(rig.fake, held, 2);
+    rig_call(START, START_ARGS, &call);
+    fake_host_advance_ms(rig.fake, 61000);
+    text = rig_ask(STATUS, "{}", held, 2, true);
+    rig_has(text, "no_daemon_available: x");
+    text = rig_ask(STATUS, "{}", held, 2, false);
+    rig_has(text, "No open flow is known");
+    fake_call_fini(&call);
+}
+END_TEST
+
+START_TEST(held_round_is_joined)
+{
+    const struct fake_reply held[] = {
+        {"POST", "*/rounds", .delay_ms = 60000,
+         .body = "{\"flow_run_id\":\"u1\",\"round_number\":1,\"status\":\"running\"}"},
+        {"GET", RUN_POLL, .body = STATUS_FINDINGS},
+        {"GET", SESSION_LIST, .status = 404},
+    };
+    struct fake_call call = {.window_ms = 50000};
+    const char *text;
+
+    fake_host_script(rig.fake, held, 3);
+    rig_call(ROUND, "{\"flow_run_id\":\"u1\",\"context\":\"c\"}", &call);
+    rig_has(call.text, "flow_run_id: u1\nstatus: starting\n");
+    text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\",\"wait\":true}", held, 3, false);
+    rig_has(text, "| a.c:1: bad\n");
+    ck_assert_uint_eq(fake_host_count(rig.fake, "POST", "*"), 1);
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* ---- which run a bare call means ---- */
+
+static const struct {
+    const char *name;
+    struct fake_reply list; /* the server's answer about the session */
+    const char *ids[3];     /* that must be in the answer, in this order */
+    bool is_error;
+    const char *says;
+} choices[] = {
+    {"none", {.body = LISTED("")}, {NULL}, false, "No open flow is known for session s1"},
+    {"one",
+     {.body = LISTED(LISTED_U("7", "running"))},
+     {"flow_run_id: u7"},
+     false,
+     "chosen: the one flow, as the server lists it, of session s1"},
+    {"two",
+     {.body = LISTED(LISTED_U("7", "running") "," LISTED_U("8", "waiting"))},
+     {"flow_run_id: u7", "flow_run_id: u8"},
+     false,
+     "2 flows are candidates"},
+    {"junk between",
+     {.body = LISTED("7,{},{\"flow_run_id\":5}," LISTED_U("7", "running"))},
+     {"flow_run_id: u7"},
+     false,
+     "chosen"},
+    {"ended, but not shown here",
+     {.body = LISTED(LISTED_U("7", "failed"))},
+     {"flow_run_id: u7"},
+     false,
+     "chosen"},
+    {"too old", {.status = 404}, {NULL}, true, "too old to list"},
+    {"503", {.status = 503, .body = "x"}, {NULL}, true, "HTTP 503"},
+    {"hangs", {.delay_ms = FAKE_NEVER}, {NULL}, true, "did not answer"},
+    {"no list", {.body = "{}"}, {NULL}, true, "cannot be read"},
+};
+
+START_TEST(bare_call_chooses_or_lists)
+{
+    struct fake_reply replies[] = {
+        choices[_i].list,
+        {"GET", "/api/flows/u7*", .body = "{\"status\":\"waiting\"}"},
+    };
+    const char *text, *at;
+
+    replies[0].method = "GET";
+    replies[0].path = SESSION_LIST;
+    at = text = rig_ask(STATUS, "{}", replies, 2, choices[_i].is_error);
+    rig_has(text, choices[_i].says);
+    for (int i = 0; i < 3 && choices[_i].ids[i]; i++) {
+        at = strstr(at, choices[_i].ids[i]);
+        ck_assert_msg(at != NULL, "%s: %s", choices[_i].name, text);
+    }
+}
+END_TEST
+
+START_TEST(local_and_listed_are_one_list)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/start/v2", .body = ANSWER_RUNNING},
+        {"GET", RUN_POLL, .body = STATUS_FINDINGS},
+        {"GET", SESSION_LIST,
+         .body = LISTED(LISTED_U("1", "waiting") "," LISTED_U("2", "running"))},
+    };
+    const char *text;
+
+    (void)rig_ask(START, START_ARGS, replies, 3, false);
+    text = rig_ask(STATUS, "{\"wait\":true}", replies, 3, false);
+    rig_has(text, "2 flows are candidates");
+    rig_has(text, "- flow_run_id: u1\n");
+    rig_has(text, "- flow_run_id: u2\n");
+}
+END_TEST
+
+START_TEST(sessions_do_not_mix)
+{
+    struct fake_call call = {.session_id = "s2", .client_name = "x"};
+    const char *text;
+
+    fake_host_script(rig.fake, running, 3);
+    call.window_ms = 1000;
+    rig_call(START, START_ARGS, &call);
+    rig_has(call.text, "u1");
+    text = rig_ask(STATUS, "{}", finished, 2, true);
+    rig_lacks(text, "u1");
+    text =
+        rig_ask(STATUS, "{\"session_id\":\"s2\"}",
+                (const struct fake_reply[]){{"GET", "/api/flows/session/s2*", .status = 404},
+                                            {"GET", "/api/flows/u1*", .body = STATUS_FINDINGS}},
+                2, false);
+    rig_has(text, "flow_run_id: u1\n");
+    fake_call_fini(&call);
+}
+END_TEST
+
+START_TEST(session_argument_is_normalised)
+{
+    (void)rig_ask(STATUS, "{\"session_id\":\" 0198A0F0-1111-2222-3333-ABCDEFABCDEF \"}",
+                  (const struct fake_reply[]){{"GET", "*", .body = LISTED("")}}, 1, false);
+    ck_assert_uint_eq(fake_host_count(rig.fake, "GET",
+                                      "/api/flows/session/0198a0f0111122223333abcdefabcdef*"),
+                      1);
+}
+END_TEST
+
+START_TEST(client_without_session_is_known_by_its_place)
+{
+    struct fake_call call = {.session_id = "", .client_name = "gemini", .window_ms = 1000};
+    struct fake_call again = call;
+
+    fake_host_script(rig.fake, running, 3);
+    rig_call(START, START_ARGS, &call);
+    rig_restart();
+    fake_host_script(rig.fake, finished, 2);
+    rig_call(STATUS, "{}", &again);
+    rig_has(again.text, "flow_run_id: u1\n");
+    rig_has(again.text, "client gemini in /");
+    rig_has(again.text, "no session id");
+    ck_assert_uint_eq(fake_host_count(rig.fake, "GET", "/api/flows/session/*"), 0);
+    fake_call_fini(&call);
+    fake_call_fini(&again);
+}
+END_TEST
+
+START_TEST(run_of_another_server_is_left_alone)
+{
+    struct fake_call call = {.window_ms = 1000};
+    const char *text;
+
+    fake_host_script(rig.fake, running, 3);
+    rig_call(START, START_ARGS, &call);
+    rig_restart();
+    fake_host_set_server(rig.fake, KCAP_HTTP_SERVER_CONFIGURED, "https://other", NULL);
+    text = rig_ask(STATUS, "{}", finished, 2, true);
+    rig_lacks(text, "u1");
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* ---- shown once ---- */
+
+static const char u1_closed[] =
+    "{\"flow_run_id\":\"u1\",\"status\":\"closed\",\"round_number\":1,"
+    "\"round_status\":\"clean\"}";
+
+/* A run that has ended and whose outcome was or was not delivered: is it still a candidate? */
+static const struct {
+    const char *name;
+    uint32_t outcomes[2];
+    int64_t later_ms;
+    bool is_candidate;
+} fates[] = {
+    {"nothing known", {0, 0}, 60000, true},
+    {"just written", {KCAP_SETTLED_WRITTEN, 0}, 1000, true},
+    {"written", {KCAP_SETTLED_WRITTEN, 0}, 31000, false},
+    {"crossed by a cancel", {KCAP_SETTLED_WRITTEN, KCAP_SETTLED_LATE_CANCEL}, 60000, true},
+    {"cancelled", {KCAP_SETTLED_CANCELLED, 0}, 60000, true},
+    {"dropped", {KCAP_SETTLED_DROPPED, 0}, 60000, true},
+};
+
+START_TEST(outcome_stays_until_it_was_delivered)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/start/v2", .body = ANSWER_RUNNING},
+        {"GET", RUN_POLL, .body = u1_closed},
+        {"GET", "/api/flows/u1", .body = u1_closed},
+        {"GET", SESSION_LIST, .body = LISTED("")},
+    };
+    struct fake_call call = {.window_ms = 0};
+    const char *text;
+
+    fake_host_script(rig.fake, replies, 4);
+    rig_call(START, START_ARGS, &call);
+    for (int i = 0; i < 2; i++) {
+        if (fates[_i].outcomes[i])
+            rig_settle(&call, fates[_i].outcomes[i]);
+    }
+    rig_restart();
+    fake_host_advance_ms(rig.fake, fates[_i].later_ms);
+    text = rig_ask(STATUS, "{}", replies, 4, false);
+    rig_has(text, fates[_i].is_candidate ? "flow_run_id: u1\n" : "No open flow is known");
+    fake_call_fini(&call);
+}
+END_TEST
+
+START_TEST(closed_run_is_forgotten)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/start/v2", .body = ANSWER_RUNNING},
+        {"GET", RUN_POLL, .body = STATUS_FINDINGS},
+        {"POST", "*/close", .body = "{\"status\":\"closed\"}"},
+        {"GET", SESSION_LIST, .status = 404},
+    };
+
+    (void)rig_ask(START, START_ARGS, replies, 4, false);
+    (void)rig_ask(CLOSE, "{\"flow_run_id\":\"u1\"}", replies, 4, false);
+    rig_lacks(rig_ask(STATUS, "{}", replies, 4, true), "u1");
+    rig_restart();
+    rig_lacks(rig_ask(STATUS, "{}", replies, 4, true), "u1");
+}
+END_TEST
+
+/* ---- the journal ---- */
+
+static void
+journal_file(char *path, size_t size)
+{
+    char dir_path[128];
+    struct dirent *entry;
+    DIR *dir;
+    int n = 0;
+
+    (void)snprintf(dir_path, sizeof dir_path, "%s/journal", rig_state_dir);
+    dir = opendir(dir_path);
+    ck_assert_ptr_nonnull(dir);
+    while ((entry = readdir(dir)) != NULL) {
+        if (entry->d_name[0] == '.')
+            continue;
+        n++;
+        (void)snprintf(path, size, "%s/%.100s", dir_path, entry->d_name);
+    }
+    (void)closedir(dir);
+    ck_assert_int_eq(n, 1);
+}
+
+static void
+append(const char *path, const char *text, int n)
+{
+    FILE *file = fopen(path, "a");
+
+    ck_assert_ptr_nonnull(file);
+    for (int i = 0; i < n; i++)
+        (void)fprintf(file, "%s", text);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(torn_line_harms_nothing)
+{
+    struct fake_call call = {.window_ms = 1000};
+    const char *text;
+    char path[256];
+    struct stat st;
+
+    fake_host_script(rig.fake, running, 3);
+    rig_call(START, START_ARGS, &call);
+    journal_file(path, sizeof path);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 07777, 0600);
+    append(path,
+           "not json\n{\"event\":\"newer\",\"at_ms\":1}\n{\"event\":\"closed\",\"run\":\"u", 1);
+    rig_restart();
+    text = rig_ask(STATUS, "{}", finished, 2, false);
+    rig_has(text, "flow_run_id: u1\n");
+    (void)rig_ask(CLOSE, "{\"flow_run_id\":\"u1\"}",
+                  &(struct fake_reply){.body = "{\"status\":\"closed\"}"}, 1, false);
+    rig_restart();
+    text = rig_ask(STATUS, "{}", finished, 2, true);
+    rig_lacks(text, "u1"); /* the event behind the torn line was not glued to it */
+    fake_call_fini(&call);
+}
+END_TEST
+
+START_TEST(long_journal_is_rewritten)
+{
+    struct fake_call call = {.window_ms = 1000};
+    char path[256];
+    struct stat st;
+
+    fake_host_script(rig.fake, running, 3);
+    rig_call(START, START_ARGS, &call);
+    journal_file(path, sizeof path);
+    append(path,
+           "{\"event\":\"run\",\"at_ms\":1,\"run\":\"old\",\"server\":\"http://127.0.0.1:1\"}\n"
+           "{\"event\":\"shown\",\"at_ms\":2,\"run\":\"old\",\"ended\":true}\n",
+           12000);
+    (void)rig_ask(ROUND, "{\"flow_run_id\":\"u1\",\"context\":\"c\"}",
+                  &(struct fake_reply){.body = "{\"flow_run_id\":\"u1\",\"round_number\":2,"
+                                               "\"status\":\"clean\"}"},
+                  1, false);
+    journal_file(path, sizeof path);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_lt((int)st.st_size, 1000);
+    ck_assert_int_eq(st.st_mode & 07777, 0600);
+    rig_restart();
+    rig_has(rig_ask(STATUS, "{}", finished, 2, false), "flow_run_id: u1\n");
+    fake_call_fini(&call);
+}
+END_TEST
+
+START_TEST(without_a_journal_it_goes_on)
+{
+    struct fake_host *old = rig.fake;
+    const char *text;
+
+    fake_host_stop(old);
+    rig.plugin->fini(rig.ctx);
+    fake_host_free(old);
+    rig.fake = fake_host_new();
+    fake_host_setenv(rig.fake, "KCAP_STATE_DIR", "/proc/none");
+    ck_assert_int_eq(rig.plugin->init(fake_host_table(rig.fake), &rig.ctx), 0);
+    rig_has(fake_host_log(rig.fake), "/proc/none");
+
+    text = rig_ask(STATUS, "{}", finished, 2, true);
+    rig_has(text, "not known: what earlier processes of this session started");
+    (void)rig_ask(START, START_ARGS,
+                  (const struct fake_reply[]){{"POST", "*", .body = ANSWER_RUNNING},
+                                              {"GET", RUN_POLL, .body = STATUS_FINDINGS}},
+                  2, false);
+    text = rig_ask(STATUS, "{}", finished, 2, false);
+    rig_has(text, "flow_run_id: u1\n");
+}
+END_TEST
+
+START_TEST(unknown_start_of_another_process_is_told)
+{
+    const struct fake_reply held[] = {{"POST", "*", .delay_ms = FAKE_NEVER}};
+    struct fake_call call = {.window_ms = 1000};
+
+    fake_host_script(rig.fake, held, 1);
+    rig_call(START, START_ARGS, &call);
+    rig_restart(); /* the post died with its process */
+    rig_has(rig_ask(STATUS, "{}", finished, 2, true),
+            "a start was sent whose outcome is unknown: T\n");
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* ---- each host call fails in turn ---- */
+
+START_TEST(each_host_call_may_fail)
+{
+    static const struct {
+        const char *tool, *args;
+    } tools[] = {
+        {START, START_ARGS},
+        {ROUND, "{\"flow_run_id\":\"u1\",\"context\":\"c\"}"},
+        {STATUS, "{\"wait\":true}"},
+        {CLOSE, "{\"flow_run_id\":\"u1\"}"},
+    };
+    const struct fake_reply replies[] = {
+        {"POST", "*/close", .body = "{\"status\":\"closed\"}"},
+        {"POST", "*", .delay_ms = 10, .body = ANSWER_RUNNING},
+        {"GET", RUN_POLL, .body = STATUS_RUNNING, .times = 1},
+        {"GET", RUN_POLL, .body = STATUS_FINDINGS},
+        {"GET", SESSION_LIST, .body = LISTED(LISTED_U("1", "running"))},
+    };
+    bool failed = true;
+
+    for (unsigned n = 1; failed; n++) {
+        struct fake_call call = {.window_ms = 60000};
+        size_t posts = fake_host_count(rig.fake, "POST", "*");
+        ck_assert_uint_lt(n, 100);
+        fake_host_script(rig.fake, replies, 5);
+        fake_host_fail_at(rig.fake, n);
+        rig_call(tools[_i].tool, tools[_i].args, &call);
+        failed = fake_host_has_failed(rig.fake);
+        fake_host_fail_at(rig.fake, 0);
+        fake_host_advance_ms(rig.fake, 1000);
+        ck_assert_msg(call.has_result || call.returned < 0, "%s, failure %u: no answer",
+                      tools[_i].tool, n);
+        ck_assert_uint_le(fake_host_count(rig.fake, "POST", "*") - posts, 1);
+        if (!failed)
+            ck_assert(call.has_result && !call.is_error);
+        fake_call_fini(&call);
+    }
+}
+END_TEST
+
+static void
+add(TCase *tests)
+{
+    tcase_add_checked_fixture(tests, rig_setup, rig_teardown);
+    tcase_add_test(tests, window_over_is_a_normal_result);
+    tcase_add_loop_test(tests, cancelled_anywhere_it_is_found_again, 1, 8);
+    tcase_add_test(tests, held_start_is_joined);
+    tcase_add_test(tests, held_start_that_fails_is_told_once);
+    tcase_add_test(tests, held_round_is_joined);
+    tcase_add_loop_test(tests, bare_call_chooses_or_lists, 0, N_ROWS(choices));
+    tcase_add_test(tests, local_and_listed_are_one_list);
+    tcase_add_test(tests, sessions_do_not_mix);
+    tcase_add_test(tests, session_argument_is_normalised);
+    tcase_add_test(tests, client_without_session_is_known_by_its_place);
+    tcase_add_test(tests, run_of_another_server_is_left_alone);
+    tcase_add_loop_test(tests, outcome_stays_until_it_was_delivered, 0, N_ROWS(fates));
+    tcase_add_test(tests, closed_run_is_forgotten);
+    tcase_add_test(tests, torn_line_harms_nothing);
+    tcase_add_test(tests, long_journal_is_rewritten);
+    tcase_add_test(tests, without_a_journal_it_goes_on);
+    tcase_add_test(tests, unknown_start_of_another_process_is_told);
+    tcase_add_loop_test(tests, each_host_call_may_fail, 0, 4);
+}
+
+int
+main(void)
+{
+    return suite_run("flows-find", add);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flows.so as shipped: what is borne while a round is polled, and what ends it. */
+#include "config.h"
+
+#include "flows-rig.h"
+
+#define GET_U1 "/api/flows/u1*"
+
+static const struct {
+    const char *name;
+    struct fake_reply replies[5]; /* to the GETs behind a start of round 1 */
+    size_t gets;
+    int64_t took_ms;
+    bool is_error;
+    const char *says;
+} rows[] = {
+    {"findings at once", {{.body = STATUS_FINDINGS}}, 1, 0, false, "result_kind: findings"},
+    {"404 at first",
+     {{.status = 404, .times = 3}, {.body = STATUS_FINDINGS}},
+     4,
+     9000,
+     false,
+     "findings"},
+    {"404 for good", {{.status = 404}}, 5, 12000, true, "HTTP 404"},
+    {"coded 404 for good",
+     {{.status = 404, .body = CODED("no_such_flow", "?")}},
+     5,
+     12000,
+     true,
+     "no_such_flow"},
+    {"five failures",
+     {{.outcome = KCAP_HTTP_UNKNOWN, .error = "reset", .times = 5}, {.body = STATUS_FINDINGS}},
+     6,
+     15000,
+     false,
+     "findings"},
+    {"six failures",
+     {{.outcome = KCAP_HTTP_UNKNOWN, .error = "reset"}},
+     6,
+     15000,
+     true,
+     "the 6th failure in a row"},
+    {"six pages", {{.body = "<html>"}}, 6, 15000, true, "not the answer of a flow server"},
+    {"six wrong types", {{.body = "{\"status\":7}"}}, 6, 15000, true, "wrong type"},
+    {"six other runs",
+     {{.body = "{\"flow_run_id\":\"u2\",\"status\":\"closed\"}"}},
+     6,
+     15000,
+     true,
+     "another flow_run_id"},
+    {"a good one in between",
+     {{.status = 500, .body = "x", .times = 4},
+      {.body = STATUS_RUNNING, .times = 1},
+      {.status = 500, .body = "x", .times = 4},
+      {.body = STATUS_FINDINGS}},
+     10,
+     27000,
+     false,
+     "findings"},
+    {"hangs", {{.delay_ms = FAKE_NEVER}}, 6, 120000, true, "did not answer"},
+    {"429 with a wish",
+     {{.status = 429, .retry_after_sec = 20, .times = 1}, {.body = STATUS_FINDINGS}},
+     2,
+     20000,
+     false,
+     "findings"},
+    {"503 with a wild wish",
+     {{.status = 503, .retry_after_sec = 100000, .times = 1}, {.body = STATUS_FINDINGS}},
+     2,
+     60000,
+     false,
+     "findings"},
+    {"settling",
+     {{.status = 409, .body = CODED("flow_settlement_busy", "m"), .times = 20},
+      {.body = STATUS_FINDINGS}},
+     21,
+     60000,
+     false,
+     "findings"},
+    {"catching up",
+     {{.status = 409, .body = CODED("server_catching_up", "m")}},
+     1,
+     0,
+     true,
+     "temporary"},
+    {"403", {{.status = 403, .body = "no"}}, 1, 0, true, "HTTP 403: no"},
+    {"run failed",
+     {{.body = "{\"status\":\"failed\",\"last_result_text\":\"budget\"}"}},
+     1,
+     0,
+     true,
+     "| budget"},
+    {"run closed", {{.body = "{\"status\":\"closed\"}"}}, 1, 0, false, "status: closed"},
+    {"a later round",
+     {{.body = "{\"status\":\"running\",\"round_number\":2,\"round_status\":"
+               "\"running\"}"}},
+     1,
+     0,
+     false,
+     "round_number: 2"},
+    {"reviewer died",
+     {{.body = "{\"status\":\"waiting\",\"round_number\":1,\"round_status\":"
+               "\"unclear\",\"round_result_text\":\"participant_died\"}"}},
+     1,
+     0,
+     false,
+     "round_reason: participant_died\n"},
+    {"never shows the round",
+     {{.body = "{\"status\":\"running\"}"}},
+     5,
+     12000,
+     false,
+     "flow_run_id: u1"},
+};
+
+START_TEST(polling)
+{
+    struct fake_reply replies[6] = {{"POST", "*/start/v2", .body = ANSWER_RUNNING}};
+    const char *text;
+
+    memcpy(replies + 1, rows[_i].replies, sizeof rows[_i].replies);
+    text = rig_ask(START, START_ARGS, replies, 6, rows[_i].is_error);
+    rig_has(text, rows[_i].says);
+    /* whatever happens, the run is named first and the next step follows */
+    ck_assert_msg(strncmp(text, "flow_run_id: u1\nstatus: ", 24) == 0, "%s", text);
+    rig_has(text, "\nnext_step: ");
+    ck_assert_msg(fake_host_count(rig.fake, "GET", GET_U1) == rows[_i].gets, "%s: %zu GETs",
+                  rows[_i].name, fake_host_count(rig.fake, "GET", GET_U1));
+    ck_assert_msg(fake_host_now_ms(rig.fake) - 1000 == rows[_i].took_ms, "%s: %lld ms",
+                  rows[_i].name, (long long)fake_host_now_ms(rig.fake) - 1000);
+    ck_assert_uint_eq(fake_host_count(rig.fake, "POST", "*"), 1);
+}
+END_TEST
+
+START_TEST(died_reviewer_means_another_round)
+{
+    const struct fake_reply reply = {
+        .body = "{\"status\":\"waiting\",\"round_number\":1,\"round_status\":\"unclear\","
+                "\"round_result_text\":\"participant_died\"}"};
+    const char *text =
+        rig_ask(STATUS, "{\"flow_run_id\":\"u1\",\"wait\":true}", &reply, 1, false);
+
+    rig_has(text, "next_step: the flow is open: call submit_review_round");
+    rig_lacks(text, "| participant_died");
+}
+END_TEST
+
+static const struct {
+    const char *name, *body;
+    bool waits;
+} waits[] = {
+    {"no round yet", "{\"status\":\"waiting\"}", false},
+    {"completed", "{\"status\":\"completed\",\"round_number\":2,\"round_status\":\"clean\"}",
+     false},
+    {"closed", "{\"status\":\"closed\"}", false},
+    {"running", "{\"status\":\"running\",\"round_number\":2,\"round_status\":\"running\"}",
+     true},
+    {"unknown word", "{\"status\":\"running\",\"round_number\":2,\"round_status\":\"odd\"}",
+     true},
+};
+
+START_TEST(wait_returns_when_nothing_is_in_flight)
+{
+    const struct fake_reply reply = {.body = waits[_i].body};
+    struct fake_call call = {.window_ms = 50000};
+
+    fake_host_script(rig.fake, &reply, 1);
+    rig_call(STATUS, "{\"flow_run_id\":\"u1\",\"wait\":true}", &call);
+    ck_assert(call.has_result && !call.is_error);
+    ck_assert_msg(call.took_ms == (waits[_i].waits ? 50000 : 0), "%s: %lld", waits[_i].name,
+                  (long long)call.took_ms);
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* A server that ignores wait_sec is asked every 3 s, one that holds it at once again. */
+START_TEST(requests_keep_their_distance)
+{
+    static const struct {
+        int64_t delay_ms;
+        size_t gets;
+    } servers[] = {{0, 20}, {15000, 4}};
+    const struct fake_reply reply = {.delay_ms = servers[_i].delay_ms, .body = STATUS_RUNNING};
+    struct fake_call call = {.window_ms = 59000};
+
+    fake_host_script(rig.fake, &reply, 1);
+    rig_call(STATUS, "{\"flow_run_id\":\"u1\",\"wait\":true}", &call);
+    ck_assert_uint_eq(fake_host_count(rig.fake, "GET", RUN_POLL), servers[_i].gets);
+    rig_has(call.text, "Flow still running: this call waited 59 s.");
+    fake_call_fini(&call);
+}
+END_TEST
+
+START_TEST(status_without_wait_asks_once)
+{
+    const struct fake_reply reply = {
+        .body =
+            "{\"flow_run_id\":\"u1\",\"status\":\"waiting\",\"round_count\":2,"
+            "\"definition_id\":\"code-review\",\"target_title\":\"T\",\"last_result_kind\":"
+            "\"findings\",\"last_result_text\":\"bad\",\"workspace_mode\":\"fallback\","
+            "\"fallback_reason\":\"not_allowed\",\"applied_reviewer_vendor\":\"codex\","
+            "\"budget_enforcement\":\"partial\",\"unmetered_roles\":[\"a\",7,\"\",\"b\"],"
+            "\"participants\":[{\"role\":\"reviewer\",\"vendor\":\"claude\",\"model\":\"m\","
+            "\"stopped\":false},7]}"};
+    const char *text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", &reply, 1, false);
+
+    ck_assert_uint_eq(fake_host_count(rig.fake, "GET", "/api/flows/u1"), 1);
+    rig_has(text, "definition_id: code-review\ntarget_title: T\nround_count: 2\n");
+    rig_has(text, "workspace: fallback (not_allowed)\nwarning: ");
+    rig_has(text, "budget enforcement: partial (unmetered roles: a, b)\n");
+    rig_has(text, "participant: reviewer, claude, m, running\n");
+    rig_has(text, "not of the vendor that was applied");
+    rig_has(text, "| bad\n");
+}
+END_TEST
+
+static const struct {
+    const char *tool, *args;
+    struct fake_reply reply;
+    const char *says;
+} errors[] = {
+    {STATUS, "{\"flow_run_id\":\"u1\"}", {.status = 404, .body = "nope"}, "HTTP 404: nope"},
+    {STATUS, "{\"flow_run_id\":\"u1\"}", {.body = "[]"}, "not the answer"},
+    {STATUS, "{\"flow_run_id\":\"u1\"}", {.body = "{\"status\":1}"}, "cannot be used"},
+    {STATUS, "{\"flow_run_id\":\"u1\"}", {.delay_ms = FAKE_NEVER}, "did not answer in time"},
+    {CLOSE, "{\"flow_run_id\":\"u1\"}", {.status = 500, .body = "x"}, "was not closed"},
+    {CLOSE, "{\"flow_run_id\":\"u1\"}", {.body = "<html>"}, "is unknown"},
+    {CLOSE, "{\"flow_run_id\":\"u1\"}", {.delay_ms = FAKE_NEVER}, "is unknown"},
+    {CLOSE, "{\"flow_run_id\":\"u1\"}", {.returns = KCAP_E_REFUSED}, "cannot be part"},
+    {ROUND,
+     "{\"flow_run_id\":\"u1\",\"context\":\"c\"}",
+     {.status = 400, .body = "max_rounds (3) reached"},
+     "max_rounds (3) reached"},
+    {ROUND,
+     "{\"flow_run_id\":\"u1\",\"context\":\"c\"}",
+     {.body = "{\"flow_run_id\":\"u2\",\"status\":\"clean\"}"},
+     "another flow_run_id"},
+    {ROUND,
+     "{\"flow_run_id\":\"u1\",\"context\":\"c\"}",
+     {.outcome = KCAP_HTTP_UNKNOWN, .error = "reset"},
+     "may have taken the round"},
+};
+
+START_TEST(errors_name_the_run)
+{
+    const char *text = rig_ask(errors[_i].tool, errors[_i].args, &errors[_i].reply, 1, true);
+
+    ck_assert_msg(strncmp(text, "flow_run_id: u1\nstatus: ", 24) == 0, "%s", text);
+    rig_has(text, "\nnext_step: ");
+    rig_has(text, errors[_i].says);
+}
+END_TEST
+
+START_TEST(long_result_is_cut_with_a_note)
+{
+    size_t len = 600000;
+    char *body = malloc(len + 200), *p = body;
+    struct fake_reply reply = {.body = body};
+    const char *text;
+
+    p += sprintf(p, "{\"status\":\"waiting\",\"round_status\":\"findings\","
+                    "\"round_result_text\":\"");
+    memset(p, 'x', len);
+    (void)strcpy(p + len, "\"}");
+    text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", &reply, 1, false);
+    rig_has(text, "[cut here: 524288 of 600000 bytes are shown]\n");
+    free(body);
+}
+END_TEST
+
+static void
+add(TCase *tests)
+{
+    tcase_add_checked_fixture(tests, rig_setup, rig_teardown);
+    tcase_add_loop_test(tests, polling, 0, N_ROWS(rows));
+    tcase_add_test(tests, died_reviewer_means_another_round);
+    tcase_add_loop_test(tests, wait_returns_when_nothing_is_in_flight, 0, N_ROWS(waits));
+    tcase_add_loop_test(tests, requests_keep_their_distance, 0, 2);
+    tcase_add_test(tests, status_without_wait_asks_once);
+    tcase_add_loop_test(tests, errors_name_the_run, 0, N_ROWS(errors));
+    tcase_add_test(tests, long_result_is_cut_with_a_note);
+}
+
+int
+main(void)
+{
+    return suite_run("flows-wait", add);
+}

@@ -134,8 +134,9 @@ render_participants(struct buf *to, const cJSON *doc)
         const char *model = json_str(one, "model");
         if (!role || ++n > MAX_PARTICIPANTS)
             continue;
-        buf_addf(&line, "%.200s, %.200s, %.200s, %s", role, vendor ? vendor : "no vendor",
-                 model ? model : "no model",
+        buf_addf(&line, "%.200s, %.200s, %.200s, %s", role,
+                 text_is_blank(vendor) ? "no vendor" : vendor,
+                 text_is_blank(model) ? "no model" : model,
                  json_bool(one, "stopped", false) ? "stopped" : "running");
         render_line(to, "participant", buf_str(&line));
     }

@@ -13,7 +13,8 @@ plugin_tests = \
 	tests/plugin/test_flow_result \
 	tests/plugin/test_flows_find \
 	tests/plugin/test_flows_start \
-	tests/plugin/test_flows_wait
+	tests/plugin/test_flows_wait \
+	tests/plugin/test_http
 check_PROGRAMS += $(plugin_tests)
 TESTS += $(plugin_tests)
 flows_rig = tests/plugin/flows-rig.c tests/plugin/flows-rig.h
@@ -28,4 +29,7 @@ tests_plugin_test_flows_start_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_wait_SOURCES = tests/plugin/test_flows_wait.c $(flows_rig)
 tests_plugin_test_flows_wait_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_wait_CFLAGS = $(plugin_cflags)
+tests_plugin_test_http_LDADD = $(plugin_ldadd)
+tests_plugin_test_http_CPPFLAGS = $(AM_CPPFLAGS) -DKCAP_SRCDIR='"$(abs_top_srcdir)"'
+tests_plugin_test_http_CFLAGS = $(plugin_cflags)
 endif

@@ -195,6 +195,7 @@ static void
 set_too_large(struct request *request)
 {
     buf_fini(&request->body);
+    request->body.max = MAX_DISCARDED; /* from now on: what may still be thrown away */
     request->status = MHD_HTTP_CONTENT_TOO_LARGE;
     request->answer =
         strdup("{\"error\":\"request_too_large\",\"message\":\"The body is longer "
@@ -202,14 +203,18 @@ set_too_large(struct request *request)
     request->answer_type = "application/json";
 }
 
-static bool
-announces_too_much(struct MHD_Connection *connection)
+/* What the headers say of the body's length; HTTP_MAX_BODY + MAX_DISCARDED and more is all one.
+ */
+static size_t
+announced_len(struct MHD_Connection *connection)
 {
     const char *text = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
                                                    MHD_HTTP_HEADER_CONTENT_LENGTH);
-    int64_t len;
+    int64_t most = (int64_t)(HTTP_MAX_BODY + MAX_DISCARDED), len = 0;
 
-    return text && !text_to_int(text, 0, (int64_t)HTTP_MAX_BODY, &len);
+    if (text && !text_to_int(text, 0, most, &len))
+        len = most;
+    return (size_t)len;
 }
 
 /* Called once when the headers are there, then for each piece of the body, then once more; and
@@ -226,18 +231,17 @@ handle(void *arg, struct MHD_Connection *connection, const char *url, const char
         if (!request)
             return MHD_NO;
         *con_cls = request;
-        if (!announces_too_much(connection))
-            return MHD_YES;
-        set_too_large(request);
-        return send_answer(request);
+        if (announced_len(connection) > HTTP_MAX_BODY)
+            set_too_large(request);
+        /* an answer before the end of the body reaches few clients, but there is a limit */
+        return announced_len(connection) < HTTP_MAX_BODY + MAX_DISCARDED ? MHD_YES
+                                                                         : send_answer(request);
     }
     if (*piece_len > 0) {
         if (request->status == 0) {
             buf_add(&request->body, piece, *piece_len);
-            if (!buf_ok(&request->body)) {
+            if (!buf_ok(&request->body))
                 set_too_large(request);
-                request->body.max = MAX_DISCARDED;
-            }
         } else if (*piece_len > request->body.max) {
             return MHD_NO;
         } else {

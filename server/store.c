@@ -4,9 +4,12 @@
 #include "server/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/auto.h"
 
 #define SCHEMA_VERSION  1
 #define BUSY_TIMEOUT_MS 100 /* the loop stands still meanwhile */
@@ -213,12 +216,27 @@ prepare_database(sqlite3 *db, const char *path, struct buf *error)
     return 0;
 }
 
+/* SQLite would make the file readable for all, and its companions get the same mode. Our
+ * descriptor is gone before SQLite has its own: closing one drops the process's locks. */
+static int
+make_private(const char *path)
+{
+    AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    return fd < 0 ? -errno : 0;
+}
+
 int
 store_open(const char *path, struct store **ret, struct buf *error)
 {
-    struct store *store = calloc(1, sizeof *store);
-    int r;
+    struct store *store;
+    int r = make_private(path);
 
+    if (r < 0) {
+        buf_addf(error, "%s cannot be opened: %s", path, strerror(-r));
+        return r;
+    }
+    store = calloc(1, sizeof *store);
     if (!store)
         return -ENOMEM;
     r = sqlite3_open_v2(path, &store->db,

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How kcap-flowd comes and goes: one daemon per state directory, whatever happens at once."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import flowd  # noqa: E402
+
+
+def run(place, *arguments, **more):
+    return subprocess.run([flowd.PROGRAM, *arguments], env=dict(place.env, **more.pop("env", {})),
+                          capture_output=True, text=True, timeout=flowd.DEADLINE_SEC, check=False,
+                          **more)
+
+
+def daemons(place):
+    """The pids the daemon's own log names as serving."""
+    with open(os.path.join(place.state, "flowd.log"), encoding="utf-8") as log:
+        return [int(line.split("[")[1].split("]")[0]) for line in log if " serves " in line]
+
+
+class Start(unittest.TestCase):
+    def setUp(self):
+        self.place = flowd.Place()
+
+    def tearDown(self):
+        if os.path.exists(os.path.join(self.place.state, "flowd.log")):
+            for pid in daemons(self.place):
+                if flowd.is_alive(pid):
+                    os.kill(pid, 15)
+                    flowd.until("the daemon's end", lambda: not flowd.is_alive(pid))
+        self.place.remove()
+
+    def test_twenty_cold_starts_make_one_daemon(self):
+        starters = [
+            subprocess.Popen([flowd.PROGRAM], env=self.place.env, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(20)]
+        for starter in starters:
+            out, err = starter.communicate(timeout=flowd.DEADLINE_SEC)
+            self.assertEqual((starter.returncode, err), (0, ""), out)
+            self.assertEqual(self.place.request("GET", "/auth/config")[0], 200)
+        self.assertEqual(len(daemons(self.place)), 1)
+
+    def test_idle_exit_and_restart_lose_nobody(self):
+        for _ in range(4):
+            done = run(self.place, "--idle-exit-sec", "1")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(self.place.request("GET", "/auth/config"),
+                             (200, {"provider": "None"}))
+            flowd.until("the socket to go", lambda: not os.path.exists(self.place.socket))
+        self.assertEqual(len(daemons(self.place)), 4)
+        self.assertEqual(sorted(os.listdir(self.place.state)),
+                         ["flowd.db", "flowd.lock", "flowd.log"])
+
+    def test_a_killed_daemon_is_replaced(self):
+        run(self.place)
+        os.kill(daemons(self.place)[0], 9)
+        done = run(self.place)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.place.request("GET", "/auth/config")[0], 200)
+
+    def test_second_daemon_names_the_first(self):
+        run(self.place)
+        done = run(self.place, "--foreground")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(self.place.socket, done.stdout)
+
+    def test_state_is_private(self):
+        run(self.place)
+        self.assertEqual(os.stat(self.place.state).st_mode & 0o777, 0o700)
+        for name in os.listdir(self.place.state):
+            mode = os.stat(os.path.join(self.place.state, name)).st_mode
+            self.assertEqual(mode & 0o077, 0, name)
+
+    def test_environment_is_dropped(self):
+        run(self.place, env={"SOME_SECRET": "hunter2", "CLAUDE_CODE_SESSION_ID": "x",
+                             "LC_TIME": "C"})
+        with open("/proc/%d/environ" % daemons(self.place)[0], "rb") as environ:
+            text = environ.read()
+        self.assertNotIn(b"hunter2", text)
+        self.assertNotIn(b"CLAUDE", text)
+
+    def test_usage(self):
+        for arguments in (["--nonsense"], ["extra"], ["--idle-exit-sec"],
+                          ["--idle-exit-sec", "0"], ["--idle-sec", "1x"],
+                          ["--hard-ceiling-sec", "-1"]):
+            done = run(self.place, *arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn("kcap-flowd", done.stderr)
+        self.assertEqual(run(self.place, "--version").returncode, 0)
+        self.assertIn("--idle-exit-sec", run(self.place, "--help").stdout)
+
+    def test_newer_store_is_refused(self):
+        os.makedirs(self.place.state, 0o700)
+        with sqlite3.connect(os.path.join(self.place.state, "flowd.db")) as store:
+            store.execute("PRAGMA user_version = 99")
+        store.close()
+        done = run(self.place)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("newer kcap-flowd", done.stderr)
+
+    def test_bad_state_directories(self):
+        done = run(self.place, env={"KCAP_STATE_DIR": "relative"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("absolute", done.stderr)
+        done = run(self.place, env={"KCAP_STATE_DIR": self.place.dir + "/" + 100 * "x"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("too long", done.stderr)
+        os.makedirs(self.place.state)
+        os.chmod(self.place.state, 0o777)
+        done = run(self.place)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(self.place.state, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

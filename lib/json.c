@@ -3,8 +3,6 @@
 
 #include "lib/json.h"
 
-#include <math.h>
-
 #include "lib/jscan.h"
 
 cJSON *
@@ -44,8 +42,9 @@ json_int(const cJSON *object, const char *name, int64_t *ret)
 {
     const cJSON *item = json_get(object, name);
 
-    if (!cJSON_IsNumber(item) || !(fabs(item->valuedouble) <= 9007199254740992.0) ||
-        item->valuedouble != floor(item->valuedouble))
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= -9007199254740992.0) ||
+        !(item->valuedouble <= 9007199254740992.0) ||
+        item->valuedouble != (double)(int64_t)item->valuedouble)
         return false;
     *ret = (int64_t)item->valuedouble;
     return true;

@@ -64,33 +64,45 @@ static const struct flows_tool
                     "be your "
                     "own); model needs vendor and is passed on as it is. A flow that several "
                     "participants share starts without a round. Long rounds are normal.",
-                    .input_schema =
-                        OBJECT(
-                            "\"kind\":" FILLED(
-                                "What kind of review, such as code-review or spec-review.") ","
-                                                                                            "\""
-                                                                                            "ta"
-                                                                                            "rg"
-                                                                                            "et"
-                                                                                            "_k"
-                                                                                            "in"
-                                                                                            "d"
-                                                                                            "\""
-                                                                                            ":" FILLED("What is reviewed: commit, branch, pull_request, "
-                                                                                                       "working_tree, document, ...") ","
-                                                                                                                                      "\"target_ref\":" STRING("Which one: a commit, range, branch, number or path.") ","
-                                                                                                                                                                                                                      "\"target_title\":" STRING("A short title for people.") ","
-                                                                                                                                                                                                                                                                              "\"context\":" FILLED("All the reviewer needs to know: what was done and why, "
-                                                                                                                                                                                                                                                                                                    "what to look at, and anything uncommitted.") ","
-                                                                                                                                                                                                                                                                                                                                                  "\"instructions\":" STRING("What the reviewer should pay attention to.") ","
-                                                                                                                                                                                                                                                                                                                                                                                                                           "\"mode\":" STRING(
-                                                                                                                                                                                                                                                                                                                                                                                                                               "A mode of that kind of review, if it has any.") ","
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                "\"vendor\":" FILLED(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "Which reviewer, if the user named one.") ","
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                              "\"model\":" FILLED(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                  "Which of the vendor's models, if the user named one."),
-                            "\"kind\",\"target_kind\",\"target_ref\",\"target_title\","
-                            "\"context\""),
+                    .input_schema = OBJECT("\"kind\":" FILLED(
+                                               "What kind of review, such as code-review or "
+                                               "spec-review.") ","
+                                                               "\""
+                                                               "ta"
+                                                               "rg"
+                                                               "et"
+                                                               "_k"
+                                                               "in"
+                                                               "d"
+                                                               "\""
+                                                               ":" FILLED(
+                                                                   "What is reviewed: commit, "
+                                                                   "branch, pull_request, "
+                                                                   "working_tree, document, "
+                                                                   "...") ","
+                                                                          "\"target_"
+                                                                          "ref\":" STRING(
+                                                                              "Which one: a "
+                                                                              "commit, range, "
+                                                                              "branch, number "
+                                                                              "or path.") ","
+                                                                                          "\"ta"
+                                                                                          "rget"
+                                                                                          "_tit"
+                                                                                          "le\""
+                                                                                          ":" STRING(
+                                                                                              "A short title for people.") ","
+                                                                                                                           "\"context\":" FILLED(
+                                                                                                                               "All the reviewer needs to know: what was done and why, "
+                                                                                                                               "what to look at, and anything uncommitted.") ","
+                                                                                                                                                                             "\"instructions\":" STRING("What the reviewer should pay attention to.") ","
+                                                                                                                                                                                                                                                      "\"mode\":" STRING("A mode of that kind of review, if it has any.") ","
+                                                                                                                                                                                                                                                                                                                          "\"vendor\":" FILLED("Which reviewer, if the user named one.") ","
+                                                                                                                                                                                                                                                                                                                                                                                         "\"model\":" FILLED(
+                                                                                                                                                                                                                                                                                                                                                                                             "Which of the vendor's models, if the user named one."),
+                                           "\"kind\",\"target_kind\",\"target_ref\",\"target_"
+                                           "title\","
+                                           "\"context\""),
                     .output_schema = output_schema,
                     .hints = KCAP_HINT_OPEN_WORLD,
                 },

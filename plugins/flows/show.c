@@ -62,7 +62,7 @@ expect_shown(const struct subject *subject, const struct view *view)
 }
 
 int32_t
-show_view(const struct subject *subject, const struct view *view)
+show_view(const struct subject *subject, const struct view *view, bool is_error)
 {
     AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
     const cJSON *count = json_get(view->doc, "round_count");
@@ -87,8 +87,7 @@ show_view(const struct subject *subject, const struct view *view)
     render_participants(&text, view->doc);
     render_reviewer(&text, view->result_text);
     expect_shown(subject, view);
-    return render_result(subject->flows->host, subject->call,
-                         strcmp(view->status, "failed") == 0, &head, &text, NULL);
+    return render_result(subject->flows->host, subject->call, is_error, &head, &text, NULL);
 }
 
 static int32_t
@@ -126,6 +125,12 @@ show_wait_failed(const struct subject *subject, const struct wait_goal *goal,
                           buf_str(&error));
 }
 
+static bool
+is_failed(const struct view *view)
+{
+    return strcmp(view->status, "failed") == 0;
+}
+
 int32_t
 show_wait(const struct subject *subject, const struct wait_goal *goal, int64_t since_ns)
 {
@@ -139,7 +144,7 @@ show_wait(const struct subject *subject, const struct wait_goal *goal, int64_t s
         return show_end(r);
     if (end.kind == WAIT_FAILED)
         return show_wait_failed(subject, goal, &end);
-    return show_view(subject, &end.view);
+    return show_view(subject, &end.view, end.kind == WAIT_RUN_ENDED && is_failed(&end.view));
 }
 
 /* A start or round whose own answer is still out when the window ends. */
@@ -200,7 +205,7 @@ show_job(const struct subject *subject, struct job *job)
     if (job->end == JOB_FAILED)
         return show_job_failed(subject, job);
     if (job->end == JOB_FINISHED)
-        return show_view(subject, &job->view);
+        return show_view(subject, &job->view, job->view.run_ended && is_failed(&job->view));
     goal.run_id = job->view.run_id;
     goal.round = job->view.round;
     return show_wait(subject, &goal, job->started_ns);

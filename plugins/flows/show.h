@@ -23,8 +23,8 @@ int32_t show_job(const struct subject *subject, struct job *job);
 int32_t show_wait(const struct subject *subject, const struct wait_goal *goal,
                   int64_t since_ns);
 
-/* What the server says of the run. */
-int32_t show_view(const struct subject *subject, const struct view *view);
+/* What the server says of the run; an error when a round was waited for that did not end. */
+int32_t show_view(const struct subject *subject, const struct view *view, bool is_error);
 
 /* An error about a run: what went wrong and what to do. */
 int32_t show_run_error(const struct subject *subject, const struct head *head,

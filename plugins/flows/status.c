@@ -71,7 +71,7 @@ look_once(const struct subject *subject, const char *run_id)
         return show_status_error(subject, run_id, buf_str(&line));
     }
     remember(subject, &view);
-    return show_view(subject, &view);
+    return show_view(subject, &view, false);
 }
 
 static int32_t

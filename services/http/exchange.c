@@ -305,10 +305,12 @@ drive(struct exchange *x, struct kcap_call *call, CURLcode *ret_code)
 
 /* ---- the answer ---- */
 
-/* Only when it is certain: no byte of the request was written and no connection stood. */
+/* Only when it is certain: no byte of the request was written, and no connection (with TLS: no
+ * session) stood to write it to. */
 static bool
 is_not_sent(struct exchange *x, CURLcode code)
 {
+    bool tls = strncasecmp(x->server->base, "https:", 6) == 0;
     curl_off_t connected_us = 0;
     long sent = 0;
 
@@ -326,7 +328,9 @@ is_not_sent(struct exchange *x, CURLcode code)
     case CURLE_SSL_ENGINE_INITFAILED:
         return true;
     case CURLE_OPERATION_TIMEDOUT:
-        return curl_easy_getinfo(x->easy, CURLINFO_CONNECT_TIME_T, &connected_us) == CURLE_OK &&
+        return curl_easy_getinfo(x->easy,
+                                 tls ? CURLINFO_APPCONNECT_TIME_T : CURLINFO_CONNECT_TIME_T,
+                                 &connected_us) == CURLE_OK &&
                connected_us == 0;
     default:
         return false;

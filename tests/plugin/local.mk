@@ -10,6 +10,7 @@ plugin_ldadd = tests/support/libfake.la lib/libkcap.la $(CHECK_LIBS) $(CJSON_LIB
 plugin_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 if HAVE_CHECK
 plugin_tests = \
+	tests/plugin/daemon/test_flows_daemon \
 	tests/plugin/test_flow_result \
 	tests/plugin/test_flows_find \
 	tests/plugin/test_flows_start \
@@ -20,6 +21,10 @@ TESTS += $(plugin_tests)
 flows_rig = tests/plugin/flows-rig.c tests/plugin/flows-rig.h
 tests_plugin_test_flow_result_LDADD = $(plugin_ldadd)
 tests_plugin_test_flow_result_CFLAGS = $(plugin_cflags)
+tests_plugin_daemon_test_flows_daemon_SOURCES = \
+	tests/plugin/daemon/test_flows_daemon.c $(flows_rig)
+tests_plugin_daemon_test_flows_daemon_LDADD = $(plugin_ldadd)
+tests_plugin_daemon_test_flows_daemon_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_find_SOURCES = tests/plugin/test_flows_find.c $(flows_rig)
 tests_plugin_test_flows_find_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_find_CFLAGS = $(plugin_cflags)
@@ -33,3 +38,5 @@ tests_plugin_test_http_LDADD = $(plugin_ldadd)
 tests_plugin_test_http_CPPFLAGS = $(AM_CPPFLAGS) -DKCAP_SRCDIR='"$(abs_top_srcdir)"'
 tests_plugin_test_http_CFLAGS = $(plugin_cflags)
 endif
+TESTS += tests/plugin/test_modules.py
+EXTRA_DIST += tests/plugin/test_modules.py

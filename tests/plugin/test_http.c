@@ -420,6 +420,25 @@ START_TEST(not_sent_is_certain)
 }
 END_TEST
 
+/* One who takes connections and says nothing. */
+START_TEST(silent_server_got_it_or_not)
+{
+    char server[64];
+    int fd = closed_port(server, sizeof server, _i == 0 ? "http" : "https");
+    struct exchange x = {.method = "POST", .path = "/t/ok", .body = "{}", .limit_ms = 200};
+
+    ck_assert_int_eq(listen(fd, 1), 0);
+    x.http = open_http(KCAP_CLASS_DRIVER, server);
+    ask(&x);
+    ck_assert_int_eq(x.returned, 0);
+    ck_assert_msg(x.response->outcome == (_i == 0 ? KCAP_HTTP_UNKNOWN : KCAP_HTTP_NOT_SENT),
+                  "%s", x.response->error);
+    ck_assert_ptr_nonnull(strstr(x.response->error, "in time"));
+    done(&x);
+    (void)close(fd);
+}
+END_TEST
+
 START_TEST(loopback_never_uses_a_proxy)
 {
     char proxy[64];
@@ -646,6 +665,7 @@ add(TCase *tests)
     tcase_add_loop_test(tests, post_is_seen_once, 0, 2);
     tcase_add_loop_test(tests, cancel_and_window_end_it_at_once, 0, 2);
     tcase_add_loop_test(tests, not_sent_is_certain, 0, 4);
+    tcase_add_loop_test(tests, silent_server_got_it_or_not, 0, 2);
     tcase_add_loop_test(tests, loopback_never_uses_a_proxy, 0, 2);
     tcase_add_loop_test(tests, server_is_looked_up, 0, N_ROWS(servers));
     tcase_add_test(tests, base_path_is_kept);

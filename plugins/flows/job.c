@@ -229,6 +229,11 @@ job_take_answer(struct job *job, struct api_answer *answer)
 
     if (answer->kind != API_OK) {
         api_add_error(&line, answer);
+        if (job->attempts > 1)
+            buf_addf(
+                &line, " (after %d attempts in %lld s; try again later)", job->attempts,
+                (long long)((job->flows->host->now_ns(job->flows->host) - job->started_ns) /
+                            NS_PER_SEC));
         job_fail(job, may_have_acted(answer), buf_str(&line));
         return;
     }

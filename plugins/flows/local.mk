@@ -15,6 +15,7 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/round.c \
 	plugins/flows/runs.c plugins/flows/runs.h \
 	plugins/flows/session.c \
+	plugins/flows/settle.c plugins/flows/settle.h \
 	plugins/flows/show.c plugins/flows/show.h \
 	plugins/flows/start.c \
 	plugins/flows/status.c \

@@ -39,74 +39,83 @@ struct flows_tool {
     int32_t (*run)(struct flows *flows, struct kcap_call *call, const cJSON *args);
 };
 
-static const struct flows_tool
-    start_tool =
-        {
-            .tool =
-                {
-                    .struct_size = sizeof(struct kcap_tool),
-                    .name = "start_review_flow",
-                    .title = "Start a review by another agent",
-                    .description = BLOCKS
-                    "Starts a review of your work by a second, unattended agent and waits for "
-                    "its "
-                    "first result. It costs money: call it only when the user has asked for "
-                    "such a "
-                    "review; to review something yourself, just do it. One flow per task; "
-                    "further "
-                    "rounds go through submit_review_round. Keep the flow_run_id of the "
-                    "answer. The "
-                    "reviewer sees a mirror of the session's project directory, not of your "
-                    "current "
-                    "directory, and uncommitted work only when the answer says workspace: "
-                    "borrowed; so "
-                    "put what matters into context. vendor chooses the reviewer (it need not "
-                    "be your "
-                    "own); model needs vendor and is passed on as it is. A flow that several "
-                    "participants share starts without a round. Long rounds are normal.",
-                    .input_schema = OBJECT("\"kind\":" FILLED(
-                                               "What kind of review, such as code-review or "
-                                               "spec-review.") ","
-                                                               "\""
-                                                               "ta"
-                                                               "rg"
-                                                               "et"
-                                                               "_k"
-                                                               "in"
-                                                               "d"
-                                                               "\""
-                                                               ":" FILLED(
-                                                                   "What is reviewed: commit, "
-                                                                   "branch, pull_request, "
-                                                                   "working_tree, document, "
-                                                                   "...") ","
-                                                                          "\"target_"
-                                                                          "ref\":" STRING(
-                                                                              "Which one: a "
-                                                                              "commit, range, "
-                                                                              "branch, number "
-                                                                              "or path.") ","
-                                                                                          "\"ta"
-                                                                                          "rget"
-                                                                                          "_tit"
-                                                                                          "le\""
-                                                                                          ":" STRING(
-                                                                                              "A short title for people.") ","
-                                                                                                                           "\"context\":" FILLED(
-                                                                                                                               "All the reviewer needs to know: what was done and why, "
-                                                                                                                               "what to look at, and anything uncommitted.") ","
-                                                                                                                                                                             "\"instructions\":" STRING("What the reviewer should pay attention to.") ","
-                                                                                                                                                                                                                                                      "\"mode\":" STRING("A mode of that kind of review, if it has any.") ","
-                                                                                                                                                                                                                                                                                                                          "\"vendor\":" FILLED("Which reviewer, if the user named one.") ","
-                                                                                                                                                                                                                                                                                                                                                                                         "\"model\":" FILLED(
-                                                                                                                                                                                                                                                                                                                                                                                             "Which of the vendor's models, if the user named one."),
-                                           "\"kind\",\"target_kind\",\"target_ref\",\"target_"
-                                           "title\","
-                                           "\"context\""),
-                    .output_schema = output_schema,
-                    .hints = KCAP_HINT_OPEN_WORLD,
-                },
-            .run = start_review_flow,
+static const struct
+    flows_tool
+        start_tool =
+            {
+                .tool =
+                    {
+                        .struct_size = sizeof(struct kcap_tool),
+                        .name = "start_review_flow",
+                        .title = "Start a review by another agent",
+                        .description = BLOCKS
+                        "Starts a review of your work by a second, unattended agent and waits "
+                        "for "
+                        "its "
+                        "first result. It costs money: call it only when the user has asked "
+                        "for "
+                        "such a "
+                        "review; to review something yourself, just do it. One flow per task; "
+                        "further "
+                        "rounds go through submit_review_round. Keep the flow_run_id of the "
+                        "answer. The "
+                        "reviewer sees a mirror of the session's project directory, not of "
+                        "your "
+                        "current "
+                        "directory, and uncommitted work only when the answer says workspace: "
+                        "borrowed; so "
+                        "put what matters into context. vendor chooses the reviewer (it need "
+                        "not "
+                        "be your "
+                        "own); model needs vendor and is passed on as it is. A flow that "
+                        "several "
+                        "participants share starts without a round. Long rounds are normal.",
+                        .input_schema =
+                            OBJECT(
+                                "\"kind\":" FILLED(
+                                    "What kind of review, such as code-review or "
+                                    "spec-review.") ","
+                                                    "\""
+                                                    "ta"
+                                                    "rg"
+                                                    "et"
+                                                    "_k"
+                                                    "in"
+                                                    "d"
+                                                    "\""
+                                                    ":" FILLED(
+                                                        "What is reviewed: commit, "
+                                                        "branch, pull_request, "
+                                                        "working_tree, document, "
+                                                        "...") ","
+                                                               "\"target_"
+                                                               "ref\":" STRING("Which one: a "
+                                                                               "commit, range, "
+                                                                               "branch, number "
+                                                                               "or path.") ","
+                                                                                           "\"t"
+                                                                                           "a"
+                                                                                           "rge"
+                                                                                           "t"
+                                                                                           "_ti"
+                                                                                           "t"
+                                                                                           "le"
+                                                                                           "\""
+                                                                                           ":" STRING("A short title for people.") ","
+                                                                                                                                   "\"context\":" FILLED("All the reviewer needs to know: what was done and why, "
+                                                                                                                                                         "what to look at, and anything uncommitted.") ","
+                                                                                                                                                                                                       "\"instructions\":" STRING("What the reviewer should pay attention to.") ","
+                                                                                                                                                                                                                                                                                "\"mode\":" STRING("A mode of that kind of review, if it has any.") ","
+                                                                                                                                                                                                                                                                                                                                                    "\"vendor\":" FILLED("Which reviewer, if the user named one.") ","
+                                                                                                                                                                                                                                                                                                                                                                                                                   "\"model\":" FILLED(
+                                                                                                                                                                                                                                                                                                                                                                                                                       "Which of the vendor's models, if the user named one."),
+                                "\"kind\",\"target_kind\",\"target_ref\",\"target_"
+                                "title\","
+                                "\"context\""),
+                        .output_schema = output_schema,
+                        .hints = KCAP_HINT_OPEN_WORLD,
+                    },
+                .run = start_review_flow,
 };
 
 static const struct flows_tool round_tool = {

@@ -8,6 +8,7 @@
 #include "args.h"
 #include "job.h"
 #include "lib/auto.h"
+#include "settle.h"
 #include "show.h"
 
 #define MAX_BODY_LEN  ((size_t)16 << 20)
@@ -18,13 +19,14 @@ job_run_round(struct job *job, struct kcap_call *bg_call)
 {
     AUTO_FREE char *path = api_path("/api/flows", job->run_id, "/rounds");
     AUTO_ANSWER struct api_answer answer = {.kind = API_REFUSED};
-    int32_t r = path ? api_request(job->flows, bg_call,
-                                   &(struct api_request){.method = "POST",
-                                                         .path = path,
-                                                         .body = job->body,
-                                                         .body_len = strlen(job->body),
-                                                         .limit_ms = POST_LIMIT_MS},
-                                   &answer)
+    const struct api_request request = {
+        .method = "POST",
+        .path = path,
+        .body = job->body,
+        .body_len = strlen(job->body),
+        .limit_ms = POST_LIMIT_MS,
+    };
+    int32_t r = path ? settle_post(job->flows, bg_call, &request, true, &answer, &job->attempts)
                      : KCAP_E_NOMEM;
 
     if (r != 0)

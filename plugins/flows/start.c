@@ -11,6 +11,7 @@
 #include "ledger.h"
 #include "lib/auto.h"
 #include "lib/text.h"
+#include "settle.h"
 #include "show.h"
 
 #define MAX_BODY_LEN   ((size_t)16 << 20)
@@ -34,17 +35,17 @@ post(struct job *job, struct kcap_call *bg_call, const struct route *route,
      struct api_answer *ret)
 {
     AUTO_BUF struct buf body = BUF_INIT(MAX_BODY_LEN + 256);
+    struct api_request request = {
+        .method = "POST", .path = route->path, .limit_ms = POST_LIMIT_MS};
 
     buf_addf(&body, "%s,\"client_flow_protocol_version\":%d}", job->body, route->protocol);
     if (!buf_ok(&body))
         return KCAP_E_NOMEM;
-    return api_request(job->flows, bg_call,
-                       &(struct api_request){.method = "POST",
-                                             .path = route->path,
-                                             .body = body.data,
-                                             .body_len = body.len,
-                                             .limit_ms = POST_LIMIT_MS},
-                       ret);
+    request.body = body.data;
+    request.body_len = body.len;
+    /* with a model each post may launch a reviewer */
+    return job->model ? api_request(job->flows, bg_call, &request, ret)
+                      : settle_post(job->flows, bg_call, &request, false, ret, &job->attempts);
 }
 
 /* An uncoded 404: the route is not there. A coded one is a verdict. */

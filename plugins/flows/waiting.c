@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/auto.h"
+#include "settle.h"
 
 #define WAIT_SEC         "15" /* asked of the server; one that cannot hold answers at once */
 #define GET_LIMIT_MS     20000
@@ -76,14 +77,6 @@ judge_view(const struct waiting *w, struct wait_end *end)
     return STEP_AGAIN;
 }
 
-static bool
-is_settling(const struct api_answer *answer)
-{
-    return answer->kind == API_CODED &&
-           (strcmp(answer->code, "flow_settlement_busy") == 0 ||
-            strcmp(answer->code, "reviewer_launch_incarnation_superseded") == 0);
-}
-
 static enum step
 judge_answer(struct waiting *w, struct wait_end *end)
 {
@@ -103,7 +96,7 @@ judge_answer(struct waiting *w, struct wait_end *end)
     }
     if (answer->status == 404 && in_grace(w))
         return STEP_AGAIN;
-    if (is_settling(answer))
+    if (settle_is_asked(answer))
         return STEP_AGAIN;
     if (answer->status == 429 || (answer->kind == API_STATUS && answer->status >= 500)) {
         w->pause_ms = answer->retry_after_ms;

@@ -1,1 +1,23 @@
-# see tests/local.mk
+# see tests/local.mk: kcap-flowd and kcap-checklist
+EXTRA_DIST += tests/support/flowd.py
+flowd_process_tests = \
+	tests/process/test_checklist_changes.py \
+	tests/process/test_flowd_api.py \
+	tests/process/test_flowd_end.py \
+	tests/process/test_flowd_round.py \
+	tests/process/test_flowd_start.py
+EXTRA_DIST += $(flowd_process_tests)
+if HAVE_PYTHON3
+TESTS += $(flowd_process_tests)
+endif
+if HAVE_CHECK
+flowd_unit_tests = \
+	tests/unit/test_checks \
+	tests/unit/test_engine
+check_PROGRAMS += $(flowd_unit_tests)
+TESTS += $(flowd_unit_tests)
+tests_unit_test_checks_LDADD = server/libchecklist.la $(CHECK_LIBS)
+tests_unit_test_checks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_engine_LDADD = server/libflowd.la $(CHECK_LIBS)
+tests_unit_test_engine_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+endif

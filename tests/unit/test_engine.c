@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of runs and rounds, on a real store in a temporary directory. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/engine.h"
+#include "tests/unit/suite.h"
+
+static char dir[64], path[80];
+static struct engine engine;
+static struct flow flow;
+static struct round begun;
+
+static void
+open_store(void)
+{
+    struct buf error = BUF_INIT(1000);
+
+    engine = (struct engine){0};
+    ck_assert_msg(store_open(path, &engine.store, &error) == 0, "%s", buf_str(&error));
+    buf_fini(&error);
+}
+
+static void
+close_store(void)
+{
+    store_close(engine.store);
+    engine_fini(&engine);
+}
+
+static void
+setup(void)
+{
+    (void)snprintf(dir, sizeof dir, "/tmp/kcap-engine-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/flowd.db", dir);
+    open_store();
+}
+
+static void
+teardown(void)
+{
+    char companion[96];
+
+    flow_fini(&flow);
+    round_fini(&begun);
+    close_store();
+    (void)unlink(path);
+    (void)snprintf(companion, sizeof companion, "%s-wal", path);
+    (void)unlink(companion);
+    (void)snprintf(companion, sizeof companion, "%s-shm", path);
+    (void)unlink(companion);
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+
+/* Starts a run; flow and round are it. */
+static void
+start_run(void)
+{
+    const struct start start = {.definition_id = "code-review",
+                                .target_kind = "k",
+                                .target_ref = "r",
+                                .target_title = "t",
+                                .context = "c",
+                                .session_id = "s",
+                                .vendor = "checklist",
+                                .cwd = "/"};
+
+    flow_fini(&flow);
+    round_fini(&begun);
+    ck_assert_int_eq(store_begin(engine.store), 0);
+    ck_assert_int_eq(engine_start(&engine, &start, &flow, &begun), 0);
+    ck_assert_int_eq(store_commit(engine.store), 0);
+}
+
+static const char *
+round_status(void)
+{
+    static char status[32];
+    struct round now = {0};
+
+    ck_assert_int_eq(store_get_newest_round(engine.store, flow.id, &now), 0);
+    (void)snprintf(status, sizeof status, "%s", now.status);
+    round_fini(&now);
+    return status;
+}
+
+static const char *
+flow_status(void)
+{
+    static char status[32];
+    struct flow now = {0};
+
+    ck_assert_int_eq(store_get_flow(engine.store, flow.id, &now), 0);
+    (void)snprintf(status, sizeof status, "%s", now.status);
+    flow_fini(&now);
+    return status;
+}
+
+static int
+result(const char *token, const char *kind, const char *text)
+{
+    return engine_result(&engine, flow.agent_id, token, kind, text);
+}
+
+START_TEST(a_start_has_its_effects)
+{
+    start_run();
+    ck_assert_uint_eq(engine.effect_count, 2);
+    ck_assert_int_eq(engine.effects[0].kind, EFFECT_START);
+    ck_assert_str_eq(engine.effects[0].id, begun.id);
+    ck_assert_int_eq(engine.effects[1].kind, EFFECT_CHANGED);
+    ck_assert_str_eq(engine.effects[1].id, flow.id);
+    ck_assert_str_eq(flow_status(), "running");
+    ck_assert_int_eq(begun.number, 1);
+    ck_assert_str_ne(begun.token, begun.id);
+    ck_assert_str_ne(flow.agent_id, flow.id);
+}
+END_TEST
+
+START_TEST(results)
+{
+    start_run();
+    ck_assert_int_eq(engine_result(&engine, "x", begun.token, "clean", NULL),
+                     ENGINE_NO_ACTIVE_FLOW);
+    ck_assert_int_eq(result("x", "clean", NULL), ENGINE_STALE_ROUND_TOKEN);
+    ck_assert_int_eq(result(begun.token, "findings", "f"), 0);
+    ck_assert_str_eq(round_status(), "findings");
+    ck_assert_str_eq(flow_status(), "waiting");
+    ck_assert_int_eq(result(begun.token, "findings", "f"), 0);
+    ck_assert_int_eq(result(begun.token, "findings", "g"), ENGINE_STALE_ROUND_TOKEN);
+    ck_assert_int_eq(result(begun.token, "clean", NULL), ENGINE_STALE_ROUND_TOKEN);
+    ck_assert_int_eq(result("x", "clean", NULL), ENGINE_NO_OPEN_ROUND);
+    ck_assert_str_eq(round_status(), "findings");
+}
+END_TEST
+
+START_TEST(rounds_one_after_the_other)
+{
+    struct flow same = {0};
+    struct round second = {0};
+
+    start_run();
+    ck_assert_int_eq(engine_submit(&engine, flow.id, "c", NULL, &same, &second),
+                     ENGINE_ROUND_IN_PROGRESS);
+    ck_assert_int_eq(result(begun.token, "clean", NULL), 0);
+    ck_assert_int_eq(engine_submit(&engine, flow.id, "c", "i", &same, &second), 0);
+    ck_assert_int_eq(second.number, 2);
+    ck_assert_str_ne(second.token, begun.token);
+    ck_assert_int_eq(result(begun.token, "findings", "late"), ENGINE_STALE_ROUND_TOKEN);
+    ck_assert_str_eq(round_status(), "running");
+    ck_assert_int_eq(engine_submit(&engine, "x", "c", NULL, &same, &second),
+                     ENGINE_UNKNOWN_FLOW);
+    round_fini(&second);
+    flow_fini(&same);
+}
+END_TEST
+
+START_TEST(close_cancels)
+{
+    struct flow closed = {0};
+
+    start_run();
+    engine_drop_effects(&engine, 0);
+    ck_assert_int_eq(engine_close(&engine, flow.id, &closed), 0);
+    ck_assert_str_eq(closed.status, "closed");
+    ck_assert_str_eq(round_status(), "cancelled");
+    ck_assert_uint_eq(engine.effect_count, 2);
+    ck_assert_int_eq(engine.effects[1].kind, EFFECT_END);
+    flow_fini(&closed);
+    engine_drop_effects(&engine, 0);
+    ck_assert_int_eq(engine_close(&engine, flow.id, &closed), 0);
+    ck_assert_uint_eq(engine.effect_count, 0);
+    ck_assert_int_eq(result(begun.token, "clean", NULL), ENGINE_NO_ACTIVE_FLOW);
+    flow_fini(&closed);
+    ck_assert_int_eq(engine_submit(&engine, flow.id, "c", NULL, &closed, &begun),
+                     ENGINE_RUN_CLOSED);
+}
+END_TEST
+
+START_TEST(a_lost_round_leaves_the_run_open)
+{
+    struct round lost = {0};
+
+    start_run();
+    ck_assert_int_eq(engine_round_lost(&engine, begun.id, ROUND_TEXT_DIED, "why"), 0);
+    ck_assert_int_eq(store_get_round(engine.store, begun.id, &lost), 0);
+    ck_assert_str_eq(lost.status, "unclear");
+    ck_assert_str_eq(lost.result_text, "participant_died");
+    ck_assert_str_eq(lost.reason, "why");
+    ck_assert_str_eq(flow_status(), "waiting");
+    round_fini(&lost);
+    ck_assert_int_eq(result(begun.token, "clean", NULL), ENGINE_STALE_ROUND_TOKEN);
+}
+END_TEST
+
+START_TEST(a_result_is_not_lost_afterwards)
+{
+    start_run();
+    ck_assert_int_eq(result(begun.token, "clean", NULL), 0);
+    ck_assert_int_eq(engine_round_lost(&engine, begun.id, ROUND_TEXT_DIED, "why"), 0);
+    ck_assert_str_eq(round_status(), "clean");
+}
+END_TEST
+
+START_TEST(a_new_process_recovers)
+{
+    start_run();
+    close_store();
+    open_store();
+    ck_assert_int_eq(engine_recover(&engine), 0);
+    ck_assert_str_eq(round_status(), "unclear");
+    ck_assert_str_eq(flow_status(), "waiting");
+}
+END_TEST
+
+static int
+count_flow(void *arg, const struct flow *listed)
+{
+    int *count = arg;
+
+    ck_assert_str_eq(listed->id, flow.id);
+    ++*count;
+    return 0;
+}
+
+START_TEST(an_end_is_listed_until_it_was_shown)
+{
+    struct flow closed = {0};
+    int count = 0;
+
+    start_run();
+    ck_assert_int_eq(engine_close(&engine, flow.id, &closed), 0);
+    flow_fini(&closed);
+    ck_assert_int_eq(
+        store_each_session_flow(engine.store, "other", FLOW_CLOSED, count_flow, &count), 0);
+    ck_assert_int_eq(count, 0);
+    ck_assert_int_eq(
+        store_each_session_flow(engine.store, "s", FLOW_CLOSED, count_flow, &count), 0);
+    ck_assert_int_eq(count, 1);
+    ck_assert_int_eq(store_set_flow_shown(engine.store, flow.id), 0);
+    ck_assert_int_eq(
+        store_each_session_flow(engine.store, "s", FLOW_CLOSED, count_flow, &count), 0);
+    ck_assert_int_eq(count, 1);
+}
+END_TEST
+
+START_TEST(a_part_can_fail_alone)
+{
+    struct flow closed = {0};
+
+    start_run();
+    ck_assert_int_eq(store_begin(engine.store), 0);
+    ck_assert_int_eq(store_part_begin(engine.store), 0);
+    ck_assert_int_eq(result(begun.token, "clean", NULL), 0);
+    ck_assert_int_eq(store_part_end(engine.store, true), 0);
+    ck_assert_int_eq(store_part_begin(engine.store), 0);
+    ck_assert_int_eq(engine_close(&engine, flow.id, &closed), 0);
+    flow_fini(&closed);
+    ck_assert_int_eq(store_part_end(engine.store, false), 0);
+    ck_assert_int_eq(store_commit(engine.store), 0);
+    ck_assert_str_eq(flow_status(), "waiting");
+    ck_assert_str_eq(round_status(), "clean");
+}
+END_TEST
+
+START_TEST(a_rollback_undoes_all)
+{
+    start_run();
+    ck_assert_int_eq(store_begin(engine.store), 0);
+    ck_assert_int_eq(result(begun.token, "clean", NULL), 0);
+    store_rollback(engine.store);
+    ck_assert_str_eq(round_status(), "running");
+}
+END_TEST
+
+START_TEST(hostile_texts_come_back)
+{
+    static const char text[] = "'; DROP TABLE rounds; --\n\xc3\xa9\x1b";
+    struct round stored = {0};
+
+    start_run();
+    ck_assert_int_eq(result(begun.token, "findings", text), 0);
+    ck_assert_int_eq(store_get_answered_round(engine.store, flow.id, &stored), 0);
+    ck_assert_str_eq(stored.result_text, text);
+    round_fini(&stored);
+    ck_assert_int_eq(store_get_flow(engine.store, "' OR '1'='1", &flow), -ENOENT);
+}
+END_TEST
+
+static void
+add_tests(TCase *tests)
+{
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, a_start_has_its_effects);
+    tcase_add_test(tests, results);
+    tcase_add_test(tests, rounds_one_after_the_other);
+    tcase_add_test(tests, close_cancels);
+    tcase_add_test(tests, a_lost_round_leaves_the_run_open);
+    tcase_add_test(tests, a_result_is_not_lost_afterwards);
+    tcase_add_test(tests, a_new_process_recovers);
+    tcase_add_test(tests, an_end_is_listed_until_it_was_shown);
+    tcase_add_test(tests, a_part_can_fail_alone);
+    tcase_add_test(tests, a_rollback_undoes_all);
+    tcase_add_test(tests, hostile_texts_come_back);
+}
+
+int
+main(void)
+{
+    return suite_run("engine", add_tests);
+}

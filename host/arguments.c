@@ -10,6 +10,27 @@
 #include "lib/jscan.h"
 #include "lib/json.h"
 
+/* cJSON would end a string at \u0000, so such an argument is refused by name. */
+static bool
+refuse_nul(const struct kcap_call *call, struct buf *why)
+{
+    struct span key, value;
+    struct span_iter iter;
+    struct jscan scan;
+
+    if (jscan(call->args, call->args_len, &scan) != JSCAN_OK || !scan.has_nul)
+        return false;
+    span_members(scan.value, &iter);
+    while (span_next_member(&iter, &key, &value)) {
+        if (memmem(value.p, value.len, "\\u0000", 6)) {
+            buf_add(why, key.p + 1, key.len - 2);
+            break;
+        }
+    }
+    buf_adds(why, " must not contain U+0000");
+    return true;
+}
+
 bool
 arguments_prepare(struct kcap_call *call, const cJSON *schema, struct buf *why)
 {
@@ -18,6 +39,8 @@ arguments_prepare(struct kcap_call *call, const cJSON *schema, struct buf *why)
     char *text;
 
     buf_adds(why, "Invalid arguments: ");
+    if (refuse_nul(call, why))
+        return false;
     arguments = json_parse(call->args, call->args_len, &fault);
     if (!arguments) {
         buf_addf(why, "%s.", fault);

@@ -1,1 +1,14 @@
-# see tests/local.mk
+# Ring 3: real programs over pipes. Python 3, standard library only; without it they are skipped.
+EXTRA_DIST += tests/process/harness.py
+process_tests = \
+	tests/process/test_host.py \
+	tests/process/test_loader.py
+TESTS += $(process_tests)
+EXTRA_DIST += $(process_tests)
+TEST_EXTENSIONS = .py
+PY_LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/process/run-python.sh
+AM_TESTS_ENVIRONMENT = PYTHON3='$(PYTHON3)'; export PYTHON3; \
+	PYTHONPATH='$(abs_top_srcdir)/tests/process:$(abs_top_srcdir)/tests/support'; export PYTHONPATH; \
+	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE; \
+	KCAP_TEST_PATHS='$(abs_top_builddir)/tests/process'; export KCAP_TEST_PATHS;
+EXTRA_DIST += tests/process/run-python.sh

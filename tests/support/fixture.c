@@ -56,7 +56,7 @@ do_structured(struct kcap_call *call, const cJSON *args)
     char json[64];
 
     (void)json_int(args, "a", &a);
-    (void)snprintf(json, sizeof json, "{\"a\":\n%lld}", (long long)a);
+    (void)snprintf(json, sizeof json, "{\"sum\":\n%lld}", (long long)a + 1);
     (void)host->result(call, 0, json, strlen(json), json, strlen(json));
 }
 
@@ -146,13 +146,13 @@ static const struct tool {
     {TOOL("structured", "Gives structured content.",
           "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}},\"required\":["
           "\"a\"]}",
-          "{\"type\":\"object\",\n\"properties\":{\"a\":{\"type\":\"integer\"}},\"required\":["
-          "\"a\"]}",
+          "{\"type\":\"object\",\n\"properties\":{\"sum\":{\"type\":\"integer\"}},\"required\":["
+          "\"sum\"]}",
           0),
      .run = do_structured},
     {TOOL("noise", "Prints to standard output.", "{\"type\":\"object\"}", NULL, 0),
      .run = do_noise},
-    {TOOL("fail", "Fails.", "{\"type\":\"object\"}", NULL, 0), .run = do_fail},
+    {TOOL("test_error_handling", "Fails.", "{\"type\":\"object\"}", NULL, 0), .run = do_fail},
     {TOOL("silent", "Returns without a result.", "{\"type\":\"object\"}", NULL, 0),
      .run = do_silent},
     {TOOL("deaf", "Overruns its window.",

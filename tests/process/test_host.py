@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kcap-host as a client sees it: the wire, the calls, the ends."""
+from harness import *
+
+
+def fixture(*args, **kwargs):
+    return Host("--plugin-file", FIXTURE, *args, **kwargs)
+
+
+def initialized(*args, name="test", version="1", **kwargs):
+    host = fixture(*args, **kwargs)
+    host.initialize(name, version)
+    return host
+
+
+def test_three_messages_in_one_write():
+    with initialized() as warm:
+        assert warm.process.poll() is None
+    with fixture() as host:
+        begin = time.monotonic()
+        host.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
+                   '"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n'
+                   '{"jsonrpc":"2.0","id":2,"method":"ping"}\n{"jsonrpc":"2.0","id":3,"method":"tools/list"}\n')
+        for id in (1, 2, 3):
+            host.answer(id)
+        assert host.at - begin < 0.1 * SLOWER, host.at - begin
+        assert [line["id"] for _, line in host.lines] == [1, 2, 3]
+
+
+def test_ping_while_a_call_blocks():
+    with initialized() as host:
+        slow = host.call("slow", {"ms": 1500})
+        took = []
+        for _ in range(20):
+            begin = time.monotonic()
+            host.answer(host.send("ping", id=True))
+            took.append(host.at - begin)
+        assert not host.has_answer(slow)
+        assert sorted(took)[10] < 0.005 * SLOWER, took
+        assert text_of(host.answer(slow)["result"]) == "slept 1500"
+
+
+def test_ten_calls_run_at_once():
+    with initialized() as host:
+        begin = time.monotonic()
+        ids = [host.call("slow", {"ms": 1000}) for _ in range(10)]
+        for id in ids:
+            host.answer(id)
+        took = max(at for at, line in host.lines if line.get("id") in ids) - begin
+        assert took < 1.2 * SLOWER, took
+
+
+def test_more_calls_than_the_limit_are_refused_not_lost():
+    with initialized() as host:
+        ids = [host.call("slow", {"ms": 1500}) for _ in range(140)]
+        texts = [host.answer(id)["result"] for id in ids]
+        refused = [r for r in texts if r.get("isError")]
+        assert len(refused) == 12 and "in flight" in text_of(refused[0]), len(refused)
+
+
+def test_cancel_stops_the_call_and_nothing_is_answered():
+    with initialized() as host:
+        id = host.call("slow", {"ms": 30000}, meta={"progressToken": "t"})
+        host.wait_until(lambda: host.notes("notifications/progress"), 5, "progress")
+        begin = time.monotonic()
+        host.send("notifications/cancelled", {"requestId": id})
+        host.error_line("slow ended 4")
+        assert time.monotonic() - begin < 0.5 * SLOWER
+        host.error_line("settled 1 2")
+        seen = len(host.notes("notifications/progress"))
+        host.answer(host.send("ping", id=True))
+        assert not host.has_answer(id)
+        assert len(host.notes("notifications/progress")) == seen
+
+
+def test_cancel_after_the_answer_is_told_as_late():
+    with initialized() as host:
+        id = host.call("echo", {"text": "x"})
+        host.answer(id)
+        host.error_line("settled 1 1")
+        host.send("notifications/cancelled", {"requestId": id})
+        host.error_line("settled 1 3")
+        host.send("notifications/cancelled", {"requestId": 4711})
+        host.answer(host.send("ping", id=True))
+
+
+def test_progress_rises_and_carries_the_raw_token():
+    with initialized() as host:
+        host.answer(host.call("slow", {"ms": 300}, meta={"progressToken": 0}))
+        notes = host.notes("notifications/progress")
+        values = [n["params"]["progress"] for n in notes]
+        assert len(values) >= 3 and values == sorted(set(values)), values
+        assert all(n["params"]["progressToken"] == 0 and n["params"]["total"] == 300 for n in notes)
+        kinds = ["method" in line for _, line in host.lines[1:]]
+        assert kinds == [True] * len(notes) + [False], "progress came after the answer"
+        host.answer(host.call("slow", {"ms": 100}))
+        assert len(host.notes("notifications/progress")) == len(notes)
+
+
+def test_window_ends_a_call_with_a_normal_result():
+    with initialized("--call-window", "0.4") as host:
+        begin = time.monotonic()
+        result = host.result("slow", {"ms": 20000})
+        assert text_of(result) == "window over" and "isError" not in result
+        assert 0.35 < host.at - begin < 1.0 * SLOWER
+
+
+def test_window_comes_from_the_client():
+    for name, version, want in (("codex-mcp-client", "0.171.0", "harness=codex"),
+                                ("claude-code", "2.1.332", "harness=claude-code "),
+                                ("stranger", "1", "harness=unknown")):
+        with initialized(name=name, version=version) as host:
+            text = text_of(host.result("whoami"))
+            assert want in text and "name=%s" % name in text, text
+            seconds = int(text.split("window=")[1])
+            assert seconds == {"codex": 270, "claude-code": 110, "unknown": 50}[want.split("=")[1].strip()]
+
+
+def test_overrun_is_answered_by_the_host():
+    with initialized("--call-window", "0.2") as host:
+        begin = time.monotonic()
+        result = host.result("deaf", {"ms": 3500})
+        assert result["isError"] and "did not finish in time" in text_of(result)
+        assert 2.1 < host.at - begin < 3.0 * SLOWER
+        host.error_line("settled 1 1", 10)
+        assert len([1 for _, line in host.lines if line.get("id") == 2]) == 1
+
+
+def test_arguments_are_checked_before_the_plugin():
+    with initialized() as host:
+        for arguments, want in (({}, "'text' is required. What to say."),
+                                ({"text": 5}, "'text' must be of type string, not number"),
+                                ({"text": None}, "'text' is required"),
+                                ({"txt": "x"}, "unknown argument 'txt'; this tool takes text")):
+            result = host.result("echo", arguments)
+            assert result["isError"] and want in text_of(result), result
+        assert text_of(host.result("echo", {"text": "x"})) == "x"
+        host.write('{"jsonrpc":"2.0","id":"n","method":"tools/call","params":{"name":"echo",'
+                   '"arguments":{"text":"a","extra":null}}}\n')
+        assert text_of(host.answer("n")["result"]) == "a"
+
+
+def test_plugin_that_misbehaves_is_answered_for():
+    with initialized() as host:
+        assert host.result("silent")["isError"]
+        result = host.result("bad_json")
+        assert result["isError"] and "not a JSON object" in text_of(result)
+        assert text_of(host.result("noise")) == "quiet"
+        host.error_line("noise on standard output")
+        assert host.result("test_error_handling")["isError"]
+        assert host.result("structured", {"a": 4})["structuredContent"] == {"sum": 5}
+
+
+def test_session_reaches_the_plugin():
+    with initialized() as host:
+        meta = {"threadId": "0199a5b2-77f6-7d13-a1c2-00000000abcd"}
+        text = text_of(host.result("whoami", meta=meta))
+        assert "session=0199a5b277f67d13a1c200000000abcd from=_meta.threadId" in text, text
+
+
+def test_end_of_input_answers_what_was_asked():
+    with fixture() as host:
+        host.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
+                   '"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n'
+                   '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"slow","arguments":{"ms":200}}}\n'
+                   '{"jsonrpc":"2.0","id":3,"method":"ping"}')
+        host.close()
+        assert host.wait_exit() == 0
+        assert sorted(line["id"] for _, line in host.lines) == [1, 2, 3]
+
+
+def test_end_of_input_does_not_wait_for_long_calls():
+    with initialized() as host:
+        for tool in ("slow", "deaf"):
+            for _ in range(5):
+                host.call(tool, {"ms": 60000})
+        host.answer(host.send("ping", id=True))
+        begin = time.monotonic()
+        host.close()
+        assert host.wait_exit() == 0
+        assert 0.4 < time.monotonic() - begin < 0.7 * SLOWER
+
+
+def test_idle_end_of_input_is_quick():
+    with initialized() as host:
+        begin = time.monotonic()
+        host.close()
+        assert host.wait_exit() == 0
+        assert time.monotonic() - begin < 0.1 * SLOWER
+
+
+def test_signals_end_at_once():
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        with initialized() as host:
+            host.call("deaf", {"ms": 60000})
+            host.answer(host.send("ping", id=True))
+            begin = time.monotonic()
+            host.process.send_signal(number)
+            status = host.wait_exit()
+            assert status in (128 + number, -number), status
+            assert time.monotonic() - begin < 0.1 * SLOWER
+
+
+def test_a_client_that_does_not_read_loses_nothing():
+    """64 KiB fit the pipe; far more is queued, the reader goes on, and everything arrives later."""
+    process = subprocess.Popen([HOST, "--plugin-file", FIXTURE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, env=clean_env("/nonexistent"))
+    try:
+        process.stdin.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":'
+                            b'"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n')
+        text = "x" * 100000
+        for id in range(1, 101):
+            line = {"jsonrpc": "2.0", "id": id, "method": "tools/call",
+                    "params": {"name": "echo", "arguments": {"text": text}}}
+            process.stdin.write(json.dumps(line).encode() + b"\n")  # blocks if the reader ever stops
+        process.stdin.flush()
+        seen = set()
+        for _ in range(101):
+            message = json.loads(process.stdout.readline())
+            seen.add(message["id"])
+            if message["id"]:
+                assert text_of(message["result"]) == text
+        assert seen == set(range(101))
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_client_that_does_not_read_stderr_blocks_nothing():
+    process = subprocess.Popen([HOST, "--plugin-file", FIXTURE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=clean_env("/nonexistent"))
+    try:
+        process.stdin.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":'
+                            b'"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n')
+        process.stdin.flush()
+        process.stdout.readline()
+        for id in range(1, 3001):  # each logs one line: far over what the pipe holds
+            process.stdin.write(b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo",'
+                                b'"arguments":{"text":"x"}}}\n' % id)
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["id"] == id
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_client_gone_ends_the_host():
+    process = subprocess.Popen([HOST, "--plugin-file", FIXTURE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, env=clean_env("/nonexistent"))
+    try:
+        process.stdout.close()
+        process.stdin.write(b'{"jsonrpc":"2.0","id":0,"method":"ping"}\n')
+        process.stdin.flush()
+        assert process.wait(5 * SLOWER) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_call_from_the_shell():
+    status, out, err = run([HOST, "--plugin-file", FIXTURE, "--call", "echo", '{"text":"hi"}'])
+    assert (status, out) == (0, "hi\n"), (status, out, err)
+    status, out, _ = run([HOST, "--plugin-file", FIXTURE, "--call", "echo", "-"], input=b'{"text":"in"}')
+    assert (status, out) == (0, "in\n")
+    with TempDir() as home:
+        path = os.path.join(home, "args.json")
+        with open(path, "w") as file:
+            file.write('{"text":"file"}')
+        status, out, _ = run([HOST, "--plugin-file", FIXTURE, "--call", "echo", "@" + path])
+        assert (status, out) == (0, "file\n")
+        status, out, err = run([HOST, "--plugin-file", FIXTURE, "--call", "echo", "@" + path + "x"])
+        assert status == 2 and "args.jsonx" in err, err
+    status, out, _ = run([HOST, "--plugin-file", FIXTURE, "--call", "test_error_handling"])
+    assert (status, out) == (1, "failed as asked\n")
+    status, out, _ = run([HOST, "--plugin-file", FIXTURE, "--call", "echo", '{"text":1}'])
+    assert status == 1 and "'text' must be" in out
+    status, out, err = run([HOST, "--plugin-file", FIXTURE, "--call", "nothing"])
+    assert status == 2 and "no tool nothing" in err
+    status, out, err = run([HOST, "--plugin-file", FIXTURE, "--call", "echo", "{"])
+    assert status == 2 and "not a JSON object" in err
+    status, out, err = run([HOST, "--plugin-file", FIXTURE, "--call-window", "0.3", "--call", "slow",
+                            '{"ms":60000}'])
+    assert (status, out) == (0, "window over\n"), (status, out, err)
+
+
+def test_interrupt_cancels_a_call_from_the_shell():
+    with Host("--plugin-file", FIXTURE, "--call", "slow", '{"ms":60000}') as host:
+        host.error_line("sleeping")
+        host.process.send_signal(signal.SIGINT)
+        host.error_line("slow ended 4")
+        assert host.wait_exit() in (1, 130)
+
+
+def test_command_keeps_standard_output():
+    status, out, _ = run([HOST, "--plugin-file", FIXTURE, "--", "hello", "you"])
+    assert (status, out) == (7, "hello you\n")
+    status, out, err = run([HOST, "--plugin-file", FIXTURE, "--", "goodbye"])
+    assert status == 2 and out == "" and "no command goodbye" in err
+
+
+def test_usage():
+    status, out, _ = run([HOST, "--version"])
+    assert status == 0 and out.startswith("kcap-host 0.")
+    status, out, _ = run([HOST, "--help"])
+    assert status == 0 and "--plugin NAME" in out
+    status, out, _ = run([HOST, "--plugin-file", FIXTURE, "--help"])
+    assert status == 0 and "colour" in out and "whoami" in out and "hello" in out
+    status, out, err = run([HOST, "--plugin-file", FIXTURE, "color=red"])
+    assert status == 2 and "no option color" in err
+    status, out, err = run([HOST, "--nonsense"])
+    assert status == 2 and "--nonsense" in err and out == ""
+    status, out, err = run([HOST, "--plugin", "no-such-plugin"])
+    assert status == 2 and "no plugin 'no-such-plugin'" in err and "driver" in err
+
+
+def test_closed_standard_descriptors_do_no_harm():
+    status, _, _ = run(["sh", "-c", '"$0" --plugin-file "$1" --call echo "{\\"text\\":\\"x\\"}" <&- 2>&-',
+                        HOST, FIXTURE])
+    assert status == 0
+
+
+main(globals())

@@ -172,6 +172,17 @@ job_start(struct job *job)
     return r;
 }
 
+bool
+job_is_done(struct job *job)
+{
+    bool done;
+
+    (void)pthread_mutex_lock(&job->flows->lock);
+    done = job->done;
+    (void)pthread_mutex_unlock(&job->flows->lock);
+    return done;
+}
+
 int32_t
 job_await(struct job *job, struct kcap_call *call)
 {
@@ -180,11 +191,7 @@ job_await(struct job *job, struct kcap_call *call)
     for (;;) {
         uint64_t seen = host->seq(host);
         int32_t r;
-        bool done;
-        (void)pthread_mutex_lock(&job->flows->lock);
-        done = job->done;
-        (void)pthread_mutex_unlock(&job->flows->lock);
-        if (done)
+        if (job_is_done(job))
             return 0;
         r = host->wait(call, seen, NULL, 0, KCAP_TIME_NEVER);
         if (r < 0 || r >= KCAP_WAIT_CANCELLED)

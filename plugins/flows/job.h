@@ -56,6 +56,8 @@ int32_t job_start(struct job *job);
 /* Waits until it is done: 0, or what ended the call. */
 int32_t job_await(struct job *job, struct kcap_call *call);
 
+bool job_is_done(struct job *job);
+
 /* One more reference to a job that is on its way (or failed unheard), NULL when there is none:
  * a round of that run, or, with run_id NULL, a start of the session. *ret_n counts them. */
 struct job *job_find(struct flows *flows, const char *session, const char *run_id,

@@ -139,12 +139,17 @@ drop_finished(struct lookup *ret, int64_t now_ms)
     }
 }
 
-static int
-newest_first(const void *left, const void *right)
+/* Newest first; what the server alone knows keeps its order, which is the same. */
+static void
+sort(struct runs *runs)
 {
-    const struct run *a = left, *b = right;
-
-    return a->updated_ms == b->updated_ms ? 0 : a->updated_ms > b->updated_ms ? -1 : 1;
+    for (size_t i = 1; i < runs->n; i++) {
+        struct run run = runs->items[i];
+        size_t at = i;
+        for (; at > 0 && runs->items[at - 1].updated_ms < run.updated_ms; at--)
+            runs->items[at] = runs->items[at - 1];
+        runs->items[at] = run;
+    }
 }
 
 int32_t
@@ -164,7 +169,6 @@ lookup_session(struct flows *flows, struct kcap_call *call, const struct session
         return r;
     if (ret->server_answered)
         drop_finished(ret, now_ms);
-    if (ret->runs.n > 1)
-        qsort(ret->runs.items, ret->runs.n, sizeof *ret->runs.items, newest_first);
+    sort(&ret->runs);
     return 0;
 }

@@ -109,14 +109,39 @@ show_still_running(const struct subject *subject, const char *run_id, int64_t ro
     return render_result(host, subject->call, false, &head, &text, NULL);
 }
 
+/* A run the server does not know (any more) must not be found again and again. */
+void
+show_expect_gone(const struct subject *subject, const char *run_id)
+{
+    struct flows *flows = subject->flows;
+
+    ledger_expect(flows, flows->host->serial(subject->call), subject->session->key, run_id,
+                  true);
+}
+
+/* The host failed us in the middle of a wait; the run is not to be lost for that. */
+static int32_t
+show_broken(const struct subject *subject, const char *run_id, int32_t r)
+{
+    if (r >= 0 || !run_id)
+        return show_end(r);
+    return show_run_error(
+        subject, &(struct head){.run_id = run_id, .status = "unknown", .next_step = STEP_WAIT},
+        "Error: kcap-host could not wait any longer; its log has the reason. The flow itself "
+        "goes on.");
+}
+
 static int32_t
 show_wait_failed(const struct subject *subject, const struct wait_goal *goal,
-                 const struct wait_end *end)
+                 const struct wait_end *end, bool is_new)
 {
     AUTO_BUF struct buf error = BUF_INIT(MAX_ANSWER_TEXT);
 
     buf_adds(&error, end->error);
-    buf_adds(&error, "\nThe flow itself may well go on: do not start another one.");
+    if (end->answer.status == 404 && !is_new)
+        show_expect_gone(subject, goal->run_id);
+    else
+        buf_adds(&error, "\nThe flow itself may well go on: do not start another one.");
     return show_run_error(subject,
                           &(struct head){.run_id = goal->run_id,
                                          .status = "unknown",
@@ -141,9 +166,9 @@ show_wait(const struct subject *subject, const struct wait_goal *goal, int64_t s
         return show_still_running(subject, goal->run_id,
                                   goal->round ? goal->round : end.seen_round, since_ns);
     if (r != 0)
-        return show_end(r);
+        return show_broken(subject, goal->run_id, r);
     if (end.kind == WAIT_FAILED)
-        return show_wait_failed(subject, goal, &end);
+        return show_wait_failed(subject, goal, &end, since_ns > 0);
     return show_view(subject, &end.view, end.kind == WAIT_RUN_ENDED && is_failed(&end.view));
 }
 
@@ -201,7 +226,7 @@ show_job(const struct subject *subject, struct job *job)
     if (r == KCAP_WAIT_DEADLINE)
         return show_in_progress(subject, job);
     if (r != 0)
-        return show_end(r);
+        return show_broken(subject, job->run_id, r);
     if (job->end == JOB_FAILED)
         return show_job_failed(subject, job);
     if (job->end == JOB_FINISHED)

@@ -30,6 +30,9 @@ int32_t show_view(const struct subject *subject, const struct view *view, bool i
 int32_t show_run_error(const struct subject *subject, const struct head *head,
                        const char *error);
 
+/* To be called with the error that the server knows no such run. */
+void show_expect_gone(const struct subject *subject, const char *run_id);
+
 /* An error that knows no run. */
 int32_t show_error(struct flows *flows, struct kcap_call *call, const char *text);
 

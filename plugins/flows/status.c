@@ -63,6 +63,8 @@ look_once(const struct subject *subject, const char *run_id)
         return show_end(r);
     if (answer.kind != API_OK) {
         api_add_error(&line, &answer);
+        if (answer.status == 404)
+            show_expect_gone(subject, run_id);
         return show_status_error(subject, run_id, buf_str(&line));
     }
     fault = view_read_status(answer.json, run_id, &view);
@@ -216,6 +218,11 @@ status_of_session(struct subject *subject, bool wait)
                           "get_review_flow_status again; do not start another flow.");
     if (r != 0)
         return show_end(r);
+    if (job && job_is_done(job) && runs_find(&lookup.runs, job->view.run_id)) {
+        n_starting--; /* its answer came while we asked, and the run is in the list already */
+        job_unref(job);
+        job = NULL;
+    }
     if (lookup.runs.n + n_starting == 0)
         return show_none(subject, &lookup);
     if (lookup.runs.n + n_starting > 1)

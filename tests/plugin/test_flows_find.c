@@ -340,6 +340,48 @@ START_TEST(closed_run_is_forgotten)
 }
 END_TEST
 
+/* The server has lost the run: told once, then it is no candidate any more. */
+START_TEST(run_that_is_gone_is_told_once)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/start/v2", .body = ANSWER_RUNNING},
+        {"GET", RUN_POLL, .body = STATUS_FINDINGS, .times = 1},
+        {"GET", "/api/flows/u1*", .status = 404},
+        {"GET", SESSION_LIST, .body = LISTED("")},
+    };
+    struct fake_call call = {.window_ms = 0};
+
+    (void)rig_ask(START, START_ARGS, replies, 4, false);
+    fake_host_script(rig.fake, replies + 2, 2);
+    rig_call(STATUS, _i == 0 ? "{}" : "{\"wait\":true}", &call);
+    ck_assert(call.is_error);
+    rig_has(call.text, "flow_run_id: u1\n");
+    rig_has(call.text, "HTTP 404");
+    rig_settle(&call, KCAP_SETTLED_WRITTEN);
+    fake_host_advance_ms(rig.fake, 31000);
+    rig_has(rig_ask(STATUS, "{}", replies + 2, 2, false), "No open flow is known");
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* The start's answer arrives while the server is asked for its list: one run, not two. */
+START_TEST(start_answered_during_the_look_up_is_one_run)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/start/v2", .delay_ms = 51000, .body = ANSWER_RUNNING},
+        {"GET", RUN_POLL, .body = STATUS_FINDINGS},
+        {"GET", SESSION_LIST, .delay_ms = 5000, .body = LISTED(LISTED_U("1", "running"))},
+    };
+    struct fake_call call = {.window_ms = 50000};
+
+    fake_host_script(rig.fake, replies, 3);
+    rig_call(START, START_ARGS, &call);
+    rig_has(call.text, "start is still in progress");
+    rig_has(rig_ask(STATUS, "{\"wait\":true}", replies, 3, false), "flow_run_id: u1\n");
+    fake_call_fini(&call);
+}
+END_TEST
+
 /* ---- the journal ---- */
 
 static void
@@ -523,6 +565,8 @@ add(TCase *tests)
     tcase_add_test(tests, run_of_another_server_is_left_alone);
     tcase_add_loop_test(tests, outcome_stays_until_it_was_delivered, 0, N_ROWS(fates));
     tcase_add_test(tests, closed_run_is_forgotten);
+    tcase_add_loop_test(tests, run_that_is_gone_is_told_once, 0, 2);
+    tcase_add_test(tests, start_answered_during_the_look_up_is_one_run);
     tcase_add_test(tests, torn_line_harms_nothing);
     tcase_add_test(tests, long_journal_is_rewritten);
     tcase_add_test(tests, without_a_journal_it_goes_on);

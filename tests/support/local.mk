@@ -3,3 +3,6 @@ check_LTLIBRARIES += tests/support/fixture.la
 tests_support_fixture_la_SOURCES = tests/support/fixture.c
 tests_support_fixture_la_LDFLAGS = $(plugin_ldflags) -rpath /nowhere
 tests_support_fixture_la_LIBADD = lib/libkcap.la $(CJSON_LIBS)
+check_LTLIBRARIES += tests/support/canary.la
+tests_support_canary_la_SOURCES = tests/support/canary.c
+tests_support_canary_la_LDFLAGS = $(plugin_ldflags) -rpath /nowhere

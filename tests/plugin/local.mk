@@ -2,7 +2,9 @@
 check_LTLIBRARIES += tests/support/libfake.la
 tests_support_libfake_la_SOURCES = \
 	tests/support/fake-host.c tests/support/fake-host.h \
-	tests/support/fake-http.c tests/support/fake-http.h
+	tests/support/fake-http.c \
+	tests/support/fake-private.h \
+	tests/support/fake-time.c
 tests_support_libfake_la_CPPFLAGS = $(AM_CPPFLAGS) -DKCAP_BUILDDIR='"$(abs_top_builddir)"'
 tests_support_libfake_la_LIBADD = lib/libkcap.la
 EXTRA_DIST += tests/support/mock_flow_server.py

@@ -6,72 +6,14 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <fnmatch.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "fake-http.h"
-#include "lib/buf.h"
+#include "fake-private.h"
 
-#define MAX_FDS       64
-#define REAL_LIMIT_MS 5000 /* a descriptor is waited for this long before fake time goes on */
-#define MAX_LOG       ((size_t)1 << 20)
-
-struct setting {
-    struct setting *next;
-    const char *name, *value;
-};
-
-/* A thread that is in a wait. */
-struct sleeper {
-    struct sleeper *next;
-    uint64_t seen;
-    int64_t until_ns;
-    struct kcap_fd *fds;
-    uint32_t n_fds;
-    bool woken;
-};
-
-struct kcap_call {
-    struct fake_host *fake;
-    struct fake_call *outer; /* NULL: background */
-    int64_t deadline_ns;
-    int64_t cancel_ns;
-    uint64_t serial;
-    int32_t ended; /* sticky KCAP_WAIT_* */
-};
-
-struct background {
-    struct background *next;
-    struct fake_host *fake;
-    pthread_t thread;
-    struct kcap_call call;
-    struct sleeper sleeper; /* until its first turn */
-    void (*fn)(struct kcap_call *call, void *arg);
-    void *arg;
-};
-
-struct fake_host {
-    struct kcap_host table; /* first */
-    bool real;
-    pthread_mutex_t lock; /* fake time: held by the one thread that runs */
-    pthread_cond_t cond;
-    struct sleeper *sleepers;
-    struct background *backgrounds;
-    int64_t now_ns;
-    uint64_t seq, serial;
-    bool shutdown;
-    struct setting *env, *options;
-    unsigned fail_at;
-    bool failed;
-    struct buf log;
-    struct fake_http *http;
-    const struct kcap_http *real_http;
-};
+#define MAX_LOG ((size_t)1 << 20)
 
 static struct fake_host *
 fake_of(const struct kcap_host *host)
@@ -79,16 +21,6 @@ fake_of(const struct kcap_host *host)
     return (struct fake_host *)(uintptr_t)host;
 }
 
-static int64_t
-real_now_ns(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-/* Whether this fallible call is the one that has to fail. */
 bool
 fake_host_fails(struct fake_host *fake)
 {
@@ -98,184 +30,13 @@ fake_host_fails(struct fake_host *fake)
     return true;
 }
 
-/* ---- whose turn it is ---- */
-
-static bool
-poll_fds(struct kcap_fd *fds, uint32_t n, int timeout_ms)
-{
-    struct pollfd polled[MAX_FDS];
-    bool any = false;
-
-    for (uint32_t i = 0; i < n; i++)
-        polled[i] = (struct pollfd){
-            .fd = fds[i].fd,
-            .events = (short)((fds[i].events & KCAP_FD_READ ? POLLIN : 0) |
-                              (fds[i].events & KCAP_FD_WRITE ? POLLOUT : 0)),
-        };
-    (void)poll(polled, n, timeout_ms);
-    for (uint32_t i = 0; i < n; i++) {
-        fds[i].revents =
-            (uint16_t)((polled[i].revents & POLLIN ? KCAP_FD_READ : 0) |
-                       (polled[i].revents & POLLOUT ? KCAP_FD_WRITE : 0) |
-                       (polled[i].revents & (POLLERR | POLLHUP | POLLNVAL) ? KCAP_FD_ERROR
-                                                                           : 0));
-        any = any || fds[i].revents;
-    }
-    return any;
-}
-
-static bool
-is_ready(struct fake_host *fake, struct sleeper *s)
-{
-    return fake->shutdown || (s->seen != KCAP_SEQ_NONE && s->seen != fake->seq) ||
-           s->until_ns <= fake->now_ns || (s->n_fds > 0 && poll_fds(s->fds, s->n_fds, 0));
-}
-
-/* Wakes the one who runs next: whoever can, else whoever waits for the nearest moment. */
-static void
-pass_turn(struct fake_host *fake)
-{
-    struct sleeper *next = NULL;
-
-    for (struct sleeper *s = fake->sleepers; s && !next; s = s->next) {
-        if (is_ready(fake, s))
-            next = s;
-    }
-    for (struct sleeper *s = fake->sleepers; s && !next; s = s->next) {
-        if (s->n_fds > 0 && poll_fds(s->fds, s->n_fds, REAL_LIMIT_MS))
-            next = s;
-    }
-    for (struct sleeper *s = fake->sleepers; s && !(next && is_ready(fake, next));
-         s = s->next) {
-        if (!next || s->until_ns < next->until_ns)
-            next = s;
-    }
-    if (!next)
-        return;
-    if (!is_ready(fake, next)) {
-        if (next->until_ns == FAKE_NEVER) {
-            (void)fprintf(stderr, "fake host: everybody waits for ever\n");
-            abort();
-        }
-        fake->now_ns = next->until_ns;
-    }
-    next->woken = true;
-    (void)pthread_cond_broadcast(&fake->cond);
-}
-
-static void
-enlist(struct fake_host *fake, struct sleeper *self)
-{
-    struct sleeper **place = &fake->sleepers;
-
-    while (*place)
-        place = &(*place)->next;
-    *place = self;
-}
-
-static void
-await_turn(struct fake_host *fake, struct sleeper *self)
-{
-    struct sleeper **place = &fake->sleepers;
-
-    while (!self->woken)
-        (void)pthread_cond_wait(&fake->cond, &fake->lock);
-    while (*place != self)
-        place = &(*place)->next;
-    *place = self->next;
-}
-
-/* ---- waiting ---- */
-
-static int32_t
-call_end(struct kcap_call *call)
-{
-    struct fake_host *fake = call->fake;
-    struct fake_call *outer = call->outer;
-    int64_t now_ns = fake->real ? real_now_ns() : fake->now_ns;
-
-    if (call->ended)
-        return call->ended;
-    if (outer && outer->cancel_at_wait && outer->waits >= outer->cancel_at_wait)
-        call->ended = KCAP_WAIT_CANCELLED;
-    else if (now_ns >= call->cancel_ns)
-        call->ended = KCAP_WAIT_CANCELLED;
-    else if (fake->shutdown ||
-             (outer && outer->shutdown_at_wait && outer->waits >= outer->shutdown_at_wait))
-        call->ended = KCAP_WAIT_SHUTDOWN;
-    else if (now_ns >= call->deadline_ns)
-        call->ended = KCAP_WAIT_DEADLINE;
-    return call->ended;
-}
-
-static int64_t
-earliest(int64_t a, int64_t b, int64_t c)
-{
-    int64_t first = a < b ? a : b;
-
-    return first < c ? first : c;
-}
-
-static int32_t
-wait_fake(struct kcap_call *call, uint64_t seen, struct kcap_fd *fds, uint32_t n,
-          int64_t until_ns)
-{
-    struct fake_host *fake = call->fake;
-
-    for (;;) {
-        struct sleeper self = {.seen = seen, .fds = fds, .n_fds = n};
-        int32_t ended = call_end(call);
-        if (ended)
-            return ended;
-        if (seen != KCAP_SEQ_NONE && seen != fake->seq)
-            return KCAP_WAIT_CHANGED;
-        if (n > 0 && poll_fds(fds, n, 0))
-            return KCAP_WAIT_FD;
-        if (fake->now_ns >= until_ns)
-            return KCAP_WAIT_TIMEOUT;
-        self.until_ns = earliest(until_ns, call->deadline_ns, call->cancel_ns);
-        enlist(fake, &self);
-        pass_turn(fake);
-        await_turn(fake, &self);
-    }
-}
-
-static int32_t
-wait_real(struct kcap_call *call, struct kcap_fd *fds, uint32_t n, int64_t until_ns)
-{
-    for (;;) {
-        int64_t now_ns = real_now_ns(), next_ns;
-        int32_t ended = call_end(call);
-        if (ended)
-            return ended;
-        if (now_ns >= until_ns)
-            return KCAP_WAIT_TIMEOUT;
-        next_ns = earliest(until_ns, call->deadline_ns, call->cancel_ns);
-        if (next_ns > now_ns + 1000 * FAKE_NS_PER_MS)
-            next_ns = now_ns + 1000 * FAKE_NS_PER_MS;
-        if (poll_fds(fds, n, (int)((next_ns - now_ns + FAKE_NS_PER_MS - 1) / FAKE_NS_PER_MS)))
-            return KCAP_WAIT_FD;
-    }
-}
-
-int32_t
-fake_host_wait(struct kcap_call *call, uint64_t seen, struct kcap_fd *fds, uint32_t n,
-               int64_t until_ns)
-{
-    assert(n <= MAX_FDS);
-    if (call->outer)
-        call->outer->waits++;
-    return call->fake->real ? wait_real(call, fds, n, until_ns)
-                            : wait_fake(call, seen, fds, n, until_ns);
-}
-
 static int32_t
 host_wait(struct kcap_call *call, uint64_t seen, struct kcap_fd *fds, uint32_t n,
           int64_t until_ns)
 {
     if (!call->ended && fake_host_fails(call->fake))
         return KCAP_E_IO;
-    return fake_host_wait(call, seen, fds, n, until_ns);
+    return fake_wait(call, seen, fds, n, until_ns);
 }
 
 /* ---- the rest of the table ---- */
@@ -313,7 +74,7 @@ host_env(const struct kcap_host *host, const char *name)
 static int64_t
 host_now_ns(const struct kcap_host *host)
 {
-    return fake_of(host)->real ? real_now_ns() : fake_of(host)->now_ns;
+    return fake_now_ns(fake_of(host));
 }
 
 static int64_t
@@ -374,7 +135,7 @@ host_progress(struct kcap_call *call, double done, double total, const char *tex
     free(call->outer->last_progress);
     call->outer->last_progress = strdup(text ? text : "");
     call->outer->n_progress++;
-    return call_end(call);
+    return fake_call_end(call);
 }
 
 static int32_t
@@ -401,9 +162,9 @@ background_main(void *arg)
     struct background *bg = arg;
 
     (void)pthread_mutex_lock(&bg->fake->lock);
-    await_turn(bg->fake, &bg->sleeper);
+    fake_await_turn(bg->fake, &bg->sleeper);
     bg->fn(&bg->call, bg->arg);
-    pass_turn(bg->fake);
+    fake_pass_turn(bg->fake);
     (void)pthread_mutex_unlock(&bg->fake->lock);
     return NULL;
 }
@@ -431,7 +192,7 @@ host_background(const struct kcap_host *host, void (*fn)(struct kcap_call *bg_ca
         free(bg);
         return KCAP_E_IO;
     }
-    enlist(fake, &bg->sleeper);
+    fake_enlist(fake, &bg->sleeper);
     bg->next = fake->backgrounds;
     fake->backgrounds = bg;
     return 0;
@@ -502,7 +263,7 @@ fake_host_stop(struct fake_host *fake)
     while (fake->backgrounds) {
         struct background *bg = fake->backgrounds;
         fake->backgrounds = bg->next;
-        pass_turn(fake);
+        fake_pass_turn(fake);
         (void)pthread_mutex_unlock(&fake->lock);
         (void)pthread_join(bg->thread, NULL);
         (void)pthread_mutex_lock(&fake->lock);
@@ -614,7 +375,7 @@ fake_host_advance_ms(struct fake_host *fake, int64_t ms)
 {
     struct kcap_call call = {.fake = fake, .deadline_ns = FAKE_NEVER, .cancel_ns = FAKE_NEVER};
 
-    (void)fake_host_wait(&call, KCAP_SEQ_NONE, NULL, 0, fake->now_ns + ms * FAKE_NS_PER_MS);
+    (void)fake_wait(&call, KCAP_SEQ_NONE, NULL, 0, fake->now_ns + ms * FAKE_NS_PER_MS);
 }
 
 int64_t

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "fake-http.h"
-
 #include <assert.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "fake-private.h"
 
 #define MAX_REPLIES 64
 
@@ -120,7 +120,7 @@ http_request(const struct kcap_http *table, struct kcap_call *call,
                    ? FAKE_NEVER
                    : (fake_host_now_ms(http->fake) + reply->delay_ms) * FAKE_NS_PER_MS;
     late = ready_ns > request->until_ns;
-    r = fake_host_wait(call, KCAP_SEQ_NONE, NULL, 0, late ? request->until_ns : ready_ns);
+    r = fake_wait(call, KCAP_SEQ_NONE, NULL, 0, late ? request->until_ns : ready_ns);
     if (r != KCAP_WAIT_TIMEOUT) {
         http->requests[at].aborted = true;
         return r;

@@ -17,9 +17,11 @@ plugin_tests = \
 	tests/plugin/test_flows_find \
 	tests/plugin/test_flows_start \
 	tests/plugin/test_flows_wait \
-	tests/plugin/test_http
+	tests/plugin/test_http \
+	tests/plugin/test_http_server
 check_PROGRAMS += $(plugin_tests)
 TESTS += $(plugin_tests)
+http_rig = tests/plugin/http-rig.c tests/plugin/http-rig.h
 flows_rig = tests/plugin/flows-rig.c tests/plugin/flows-rig.h
 tests_plugin_test_flow_result_LDADD = $(plugin_ldadd)
 tests_plugin_test_flow_result_CFLAGS = $(plugin_cflags)
@@ -36,9 +38,13 @@ tests_plugin_test_flows_start_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_wait_SOURCES = tests/plugin/test_flows_wait.c $(flows_rig)
 tests_plugin_test_flows_wait_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_wait_CFLAGS = $(plugin_cflags)
+tests_plugin_test_http_SOURCES = tests/plugin/test_http.c $(http_rig)
 tests_plugin_test_http_LDADD = $(plugin_ldadd)
 tests_plugin_test_http_CPPFLAGS = $(AM_CPPFLAGS) -DKCAP_SRCDIR='"$(abs_top_srcdir)"'
 tests_plugin_test_http_CFLAGS = $(plugin_cflags)
+tests_plugin_test_http_server_SOURCES = tests/plugin/test_http_server.c $(http_rig)
+tests_plugin_test_http_server_LDADD = $(plugin_ldadd)
+tests_plugin_test_http_server_CFLAGS = $(plugin_cflags)
 endif
 TESTS += tests/plugin/test_modules.py
 EXTRA_DIST += tests/plugin/test_modules.py

@@ -10,7 +10,7 @@
 #define MAX_OPENED 256
 
 struct fake_host *rig_fake;
-static const struct kcap_http *opened[MAX_OPENED]; /* they live as long as the process */
+const struct kcap_http *rig_opened[MAX_OPENED];
 static int n_opened;
 
 void
@@ -38,7 +38,7 @@ rig_open(uint32_t trust_class, const char *server)
     http = service->open(fake_host_table(rig_fake), trust_class);
     ck_assert_ptr_nonnull(http);
     ck_assert_int_lt(n_opened, MAX_OPENED);
-    opened[n_opened++] = http;
+    rig_opened[n_opened++] = http;
     return http;
 }
 

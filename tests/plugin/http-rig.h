@@ -7,6 +7,7 @@
 #include "tests/unit/suite.h"
 
 extern struct fake_host *rig_fake;
+extern const struct kcap_http *rig_opened[]; /* they live as long as the process */
 
 void rig_setup(void);
 void rig_teardown(void);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,7 +15,6 @@
 
 #include "http-rig.h"
 #include "lib/json.h"
-#include "lib/spawn.h"
 #include "tests/unit/suite.h"
 
 static const char scenario[] =
@@ -50,7 +50,6 @@ static const char scenario[] =
 
 static char dir[32], url[64], socket_url[64];
 static pid_t mocks[2];
-static int mock_fds[2];
 
 /* ---- the server ---- */
 
@@ -67,6 +66,7 @@ start_mock(int i, const char *socket_path, char *line, size_t size)
                           socket_path ? "--unix" : NULL,
                           socket_path,
                           NULL};
+    posix_spawn_file_actions_t actions;
     int pipe_fds[2];
     size_t len = 0;
     FILE *file;
@@ -77,12 +77,12 @@ start_mock(int i, const char *socket_path, char *line, size_t size)
     (void)fputs(scenario, file);
     ck_assert_int_eq(fclose(file), 0);
     ck_assert_int_eq(pipe2(pipe_fds, O_CLOEXEC), 0);
-    ck_assert_int_eq(spawn_start(&(struct spawn){.argv = argv,
-                                                 .stdin_fd = -1,
-                                                 .stdout_fd = pipe_fds[1],
-                                                 .stderr_fd = 2},
-                                 &mocks[i], &mock_fds[i]),
+    ck_assert_int_eq(posix_spawn_file_actions_init(&actions), 0);
+    ck_assert_int_eq(posix_spawn_file_actions_adddup2(&actions, pipe_fds[1], 1), 0);
+    ck_assert_int_eq(posix_spawnp(&mocks[i], argv[0], &actions, NULL,
+                                  (char *const *)(uintptr_t)argv, environ),
                      0);
+    (void)posix_spawn_file_actions_destroy(&actions);
     (void)close(pipe_fds[1]);
     while (len + 1 < size && read(pipe_fds[0], line + len, 1) == 1 && line[len] != '\n')
         len++;
@@ -95,7 +95,6 @@ stop_mock(int i)
 {
     (void)kill(mocks[i], SIGTERM);
     (void)waitpid(mocks[i], NULL, 0);
-    (void)close(mock_fds[i]);
 }
 
 static void

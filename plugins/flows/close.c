@@ -35,6 +35,7 @@ show_not_closed(const struct subject *subject, const char *run_id,
                 const struct api_answer *answer)
 {
     AUTO_BUF struct buf error = BUF_INIT(MAX_ANSWER_TEXT);
+    bool no_such_run = answer && (answer->status == 404 || answer->kind == API_REFUSED);
     bool unknown = !answer || answer->kind == API_UNKNOWN || answer->kind == API_BAD;
 
     if (answer)
@@ -44,9 +45,11 @@ show_not_closed(const struct subject *subject, const char *run_id,
     buf_adds(&error, unknown ? "\nWhether the flow was closed is unknown; to close it again is "
                                "harmless."
                              : "\nThe flow was not closed by this call.");
-    return show_run_error(
-        subject, &(struct head){.run_id = run_id, .status = "unknown", .next_step = STEP_LOOK},
-        buf_str(&error));
+    return show_run_error(subject,
+                          &(struct head){.run_id = run_id,
+                                         .status = "unknown",
+                                         .next_step = no_such_run ? STEP_FIND : STEP_LOOK},
+                          buf_str(&error));
 }
 
 int32_t

@@ -241,6 +241,7 @@ job_take_answer(struct job *job, struct api_answer *answer)
                 &line, " (after %d attempts in %lld s; try again later)", job->attempts,
                 (long long)((job->flows->host->now_ns(job->flows->host) - job->started_ns) /
                             NS_PER_SEC));
+        job->run_unknown = answer->status == 404;
         job_fail(job, may_have_acted(answer), buf_str(&line));
         return;
     }

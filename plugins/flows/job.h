@@ -36,7 +36,8 @@ struct job {
     struct view view; /* borrowed from doc */
     bool may_exist;   /* FAILED without an id: the server may have acted all the same */
     char *error;
-    int attempts; /* posts made because the server asked for it */
+    bool run_unknown; /* FAILED: the server knows no such run */
+    int attempts;     /* posts made because the server asked for it */
 };
 
 /* A job for that order; every string is given (freed also on failure). NULL when out of memory.

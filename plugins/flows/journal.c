@@ -3,6 +3,7 @@
 
 #include "journal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "lib/auto.h"
 #include "lib/buf.h"
@@ -21,6 +23,7 @@
 #define MAX_FILE_LEN     ((size_t)8 << 20)
 #define MAX_LINE_LEN     65536u
 #define MAX_KEPT_RUNS    400u
+#define KEPT_SEC         (30 * 86400)
 
 static const char *const event_names[N_EVENTS] = {
     [EVENT_START] = "start",   [EVENT_START_FAILED] = "start_failed",
@@ -303,4 +306,23 @@ journal_load(const char *dir, const char *session, struct runs *runs)
         return errno == ENOENT ? 0 : -errno;
     r = read_all(fd, &text);
     return r < 0 ? r : apply_text(runs, session, buf_str(&text), text.len);
+}
+
+/* A writer that has such a file open right now sees that it is gone and makes it anew. */
+void
+journal_prune(const char *dir)
+{
+    DIR *stream = opendir(dir);
+    struct dirent *entry;
+    struct stat st;
+
+    if (!stream)
+        return;
+    while ((entry = readdir(stream)) != NULL) {
+        if (entry->d_name[0] != '.' &&
+            fstatat(dirfd(stream), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode) && st.st_mtime < time(NULL) - KEPT_SEC)
+            (void)unlinkat(dirfd(stream), entry->d_name, 0);
+    }
+    (void)closedir(stream);
 }

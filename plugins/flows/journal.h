@@ -14,4 +14,7 @@ int journal_append(const char *dir, const char *session, const struct event *eve
 /* Applies the session's file to runs. Returns 0 (also when there is none) or -errno. */
 int journal_load(const char *dir, const char *session, struct runs *runs);
 
+/* Removes the files of sessions that have been silent for a month. */
+void journal_prune(const char *dir);
+
 #endif

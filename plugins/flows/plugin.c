@@ -9,6 +9,7 @@
 
 #include "flows.h"
 #include "job.h"
+#include "journal.h"
 #include "ledger.h"
 #include "lib/auto.h"
 #include "lib/paths.h"
@@ -231,6 +232,7 @@ open_journal(struct flows *flows)
     }
     if (r == 0) {
         flows->journal_dir = take_ptr(dir);
+        journal_prune(flows->journal_dir);
         return;
     }
     flows->journal_error = strdup(strerror(-r));

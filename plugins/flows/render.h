@@ -42,6 +42,7 @@ const char *render_next_step(const struct view *view);
 #define STEP_WAIT                                                                             \
     "call get_review_flow_status with {\"wait\": true}; it needs no id and returns when the " \
     "round is done"
+#define STEP_FIND "call get_review_flow_status without an id to see this session's flows"
 #define STEP_LOOK "call get_review_flow_status with this flow_run_id"
 
 #endif

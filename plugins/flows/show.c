@@ -136,18 +136,20 @@ show_wait_failed(const struct subject *subject, const struct wait_goal *goal,
                  const struct wait_end *end, bool is_new)
 {
     AUTO_BUF struct buf error = BUF_INIT(MAX_ANSWER_TEXT);
+    bool gone = end->answer.status == 404 && !is_new;
 
     buf_adds(&error, end->error);
-    if (end->answer.status == 404 && !is_new)
+    if (gone)
         show_expect_gone(subject, goal->run_id);
     else
         buf_adds(&error, "\nThe flow itself may well go on: do not start another one.");
-    return show_run_error(subject,
-                          &(struct head){.run_id = goal->run_id,
-                                         .status = "unknown",
-                                         .round = goal->round ? goal->round : end->seen_round,
-                                         .next_step = STEP_LOOK " and \"wait\": true"},
-                          buf_str(&error));
+    return show_run_error(
+        subject,
+        &(struct head){.run_id = goal->run_id,
+                       .status = "unknown",
+                       .round = goal->round ? goal->round : end->seen_round,
+                       .next_step = gone ? STEP_FIND : STEP_LOOK " and \"wait\": true"},
+        buf_str(&error));
 }
 
 static bool
@@ -192,6 +194,14 @@ show_in_progress(const struct subject *subject, const struct job *job)
     return render_result(host, subject->call, false, &head, &text, NULL);
 }
 
+static const char *
+job_failed_step(const struct job *job, const char *run_id)
+{
+    if (job->run_unknown || (!run_id && job->may_exist))
+        return STEP_FIND;
+    return run_id ? STEP_LOOK : "read the error below; nothing was started";
+}
+
 static int32_t
 show_job_failed(const struct subject *subject, struct job *job)
 {
@@ -205,16 +215,11 @@ show_job_failed(const struct subject *subject, struct job *job)
                  "send it again before a status call has shown that it did not.",
                  job->run_id ? "taken the round" : "started a flow");
     job_forget(job);
-    return show_run_error(
-        subject,
-        &(struct head){.run_id = run_id,
-                       .status = job->may_exist ? "unknown" : "error",
-                       .next_step = run_id           ? STEP_LOOK
-                                    : job->may_exist ? "call get_review_flow_status without an "
-                                                       "id to see whether there is a flow"
-                                                     : "read the error below; nothing was "
-                                                       "started"},
-        buf_str(&error));
+    return show_run_error(subject,
+                          &(struct head){.run_id = run_id,
+                                         .status = job->may_exist ? "unknown" : "error",
+                                         .next_step = job_failed_step(job, run_id)},
+                          buf_str(&error));
 }
 
 int32_t

@@ -31,12 +31,15 @@ remember(const struct subject *subject, const struct view *view)
 }
 
 static int32_t
-show_status_error(const struct subject *subject, const char *run_id, const char *error)
+show_status_error(const struct subject *subject, const char *run_id, bool no_such_run,
+                  const char *error)
 {
     return show_run_error(subject,
                           &(struct head){.run_id = run_id,
                                          .status = "unknown",
-                                         .next_step = STEP_LOOK " again, or ask the user"},
+                                         .next_step = no_such_run ? STEP_FIND
+                                                                  : STEP_LOOK " again, or ask "
+                                                                              "the user"},
                           error);
 }
 
@@ -58,19 +61,22 @@ look_once(const struct subject *subject, const char *run_id)
         &answer);
     if (r == KCAP_WAIT_DEADLINE)
         return show_status_error(
-            subject, run_id, "Error: the server did not answer while this call could wait.");
+            subject, run_id, false,
+            "Error: the server did not answer while this call could wait.");
     if (r != 0)
         return show_end(r);
     if (answer.kind != API_OK) {
         api_add_error(&line, &answer);
         if (answer.status == 404)
             show_expect_gone(subject, run_id);
-        return show_status_error(subject, run_id, buf_str(&line));
+        return show_status_error(subject, run_id,
+                                 answer.status == 404 || answer.kind == API_REFUSED,
+                                 buf_str(&line));
     }
     fault = view_read_status(answer.json, run_id, &view);
     if (fault) {
         buf_addf(&line, "Error: the server's answer cannot be used: %s", fault);
-        return show_status_error(subject, run_id, buf_str(&line));
+        return show_status_error(subject, run_id, false, buf_str(&line));
     }
     remember(subject, &view);
     return show_view(subject, &view, false);

@@ -15,6 +15,7 @@ plugin_tests = \
 	tests/plugin/daemon/test_flows_daemon \
 	tests/plugin/test_flow_result \
 	tests/plugin/test_flows_find \
+	tests/plugin/test_flows_journal \
 	tests/plugin/test_flows_start \
 	tests/plugin/test_flows_wait \
 	tests/plugin/test_http \
@@ -32,6 +33,10 @@ tests_plugin_daemon_test_flows_daemon_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_find_SOURCES = tests/plugin/test_flows_find.c $(flows_rig)
 tests_plugin_test_flows_find_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_find_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_journal_SOURCES = \
+	tests/plugin/test_flows_journal.c plugins/flows/journal.c plugins/flows/runs.c
+tests_plugin_test_flows_journal_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_journal_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_start_SOURCES = tests/plugin/test_flows_start.c $(flows_rig)
 tests_plugin_test_flows_start_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_start_CFLAGS = $(plugin_cflags)

@@ -251,6 +251,22 @@ START_TEST(errors_name_the_run)
 }
 END_TEST
 
+START_TEST(unknown_id_points_to_the_look_up)
+{
+    static const struct {
+        const char *tool, *args;
+    } calls[] = {
+        {STATUS, "{\"flow_run_id\":\"u1\"}"},
+        {CLOSE, "{\"flow_run_id\":\"u1\"}"},
+        {ROUND, "{\"flow_run_id\":\"u1\",\"context\":\"c\"}"},
+    };
+    const struct fake_reply reply = {.status = 404, .body = CODED("unknown_flow", "?")};
+
+    rig_has(rig_ask(calls[_i].tool, calls[_i].args, &reply, 1, true),
+            "next_step: call get_review_flow_status without an id");
+}
+END_TEST
+
 START_TEST(long_result_is_cut_with_a_note)
 {
     size_t len = 600000;
@@ -278,6 +294,7 @@ add(TCase *tests)
     tcase_add_loop_test(tests, requests_keep_their_distance, 0, 2);
     tcase_add_test(tests, status_without_wait_asks_once);
     tcase_add_loop_test(tests, errors_name_the_run, 0, N_ROWS(errors));
+    tcase_add_loop_test(tests, unknown_id_points_to_the_look_up, 0, 3);
     tcase_add_test(tests, long_result_is_cut_with_a_note);
 }
 

@@ -3,7 +3,8 @@ EXTRA_DIST += tests/process/harness.py
 process_tests = \
 	tests/process/test_host.py \
 	tests/process/test_install.py \
-	tests/process/test_loader.py
+	tests/process/test_loader.py \
+	tests/process/test_review.py
 TESTS += $(process_tests)
 EXTRA_DIST += $(process_tests)
 TEST_EXTENSIONS = .py

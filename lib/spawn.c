@@ -93,14 +93,15 @@ spawn_start(const struct spawn *spawn, pid_t *ret_pid, int *ret_pidfd)
     if (r != 0)
         return -r;
 
-    pidfd = pidfd_open(pid, 0);
-    if (pidfd < 0) {
+    pidfd = ret_pidfd ? pidfd_open(pid, 0) : -1;
+    if (ret_pidfd && pidfd < 0) {
         int error = errno;
         (void)kill(pid, SIGKILL);
         (void)waitpid(pid, NULL, 0);
         return -error;
     }
     *ret_pid = pid;
-    *ret_pidfd = pidfd;
+    if (ret_pidfd)
+        *ret_pidfd = pidfd;
     return 0;
 }

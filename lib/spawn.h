@@ -17,8 +17,8 @@ struct spawn {
     bool new_group; /* leader of its own process group */
 };
 
-/* Returns 0 and the child's pid and pidfd (close-on-exec, the caller's to close), or -errno.
- * The caller reaps the child. */
+/* Returns 0 and the child's pid and pidfd (close-on-exec, the caller's to close; none is made
+ * when ret_pidfd is NULL), or -errno. The caller reaps the child. */
 int spawn_start(const struct spawn *spawn, pid_t *ret_pid, int *ret_pidfd);
 
 #endif

@@ -64,20 +64,19 @@ copy_allowed(size_t more, size_t *ret_count)
     return env;
 }
 
-int
+void
 env_scrub(void)
 {
-    static char **ours; /* environ itself from now on; kept reachable for leak checkers */
-    size_t count;
-    char **old = environ;
+    size_t kept = 0;
 
-    ours = copy_allowed(0, &count);
-    if (!ours)
-        return -ENOMEM;
-    environ = ours;
-    for (char **entry = old; entry && *entry; entry++)
-        explicit_bzero(*entry, strlen(*entry));
-    return 0;
+    for (size_t i = 0; environ && environ[i]; i++) {
+        if (is_allowed(environ[i]))
+            environ[kept++] = environ[i];
+        else
+            explicit_bzero(environ[i], strlen(environ[i]));
+    }
+    if (environ)
+        environ[kept] = NULL;
 }
 
 static char *

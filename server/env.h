@@ -4,9 +4,9 @@
 #ifndef KCAP_SERVER_ENV_H
 #define KCAP_SERVER_ENV_H
 
-/* Drops everything else from our own environment, and wipes what /proc shows of it. Returns 0
- * or -ENOMEM. To be called first of all: texts from getenv are void afterwards. */
-int env_scrub(void);
+/* Drops everything else from our own environment, and wipes what /proc shows of it. Before any
+ * use of setenv. */
+void env_scrub(void);
 
 /* The environment of a reviewer: what env_scrub kept, the server and who it is. Free with
  * env_free; NULL when out of memory. */

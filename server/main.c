@@ -220,7 +220,6 @@ main(int argc, char **argv)
 
     if (r > 0)
         return r - 1;
-    if (env_scrub() < 0)
-        return 1;
+    env_scrub();
     return line.foreground ? serve(&line, -1) : serve_in_background(&line);
 }

@@ -222,7 +222,7 @@ static int
 start_process(struct reviewer *reviewer, const struct flow *flow,
               const struct vendor_plan *plan)
 {
-    AUTO_CLOSE int in = -1, out = -1, err = -1, pidfd = -1;
+    AUTO_CLOSE int in = -1, out = -1, err = -1;
     char **env = env_for_reviewer(reviewer->all->url, flow->agent_id);
     struct spawn spawn = {.argv = plan->argv,
                           .envp = (const char *const *)env,
@@ -240,7 +240,7 @@ start_process(struct reviewer *reviewer, const struct flow *flow,
     spawn.stdout_fd = out;
     spawn.stderr_fd = err;
     if (r == 0)
-        r = spawn_start(&spawn, &reviewer->pid, &pidfd);
+        r = spawn_start(&spawn, &reviewer->pid, NULL);
     env_free(env);
     return r;
 }

@@ -138,7 +138,6 @@ static int
 start(struct git *git, const char *const *args, int in, int out, int err, pid_t *ret_pid)
 {
     const char *argv[OPTION_COUNT + MAX_ARGS + 1];
-    AUTO_CLOSE int pidfd = -1;
     struct spawn spawn = {.argv = argv,
                           .envp = (const char *const *)git->env,
                           .dir = git->dir,
@@ -154,7 +153,7 @@ start(struct git *git, const char *const *args, int in, int out, int err, pid_t 
         argv[n++] = *args;
     }
     argv[n] = NULL;
-    return spawn_start(&spawn, ret_pid, &pidfd);
+    return spawn_start(&spawn, ret_pid, NULL);
 }
 
 static int

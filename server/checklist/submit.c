@@ -33,7 +33,7 @@ client_start(struct client *client, struct buf *error)
 {
     AUTO_FREE char *program = paths_program("kcap-host");
     const char *const argv[] = {program, "--plugin", "flow-result", NULL};
-    AUTO_CLOSE int in = -1, out = -1, pidfd = -1;
+    AUTO_CLOSE int in = -1, out = -1;
     struct spawn spawn = {.argv = argv, .stderr_fd = STDERR_FILENO};
     int to[2], from[2], r;
 
@@ -51,7 +51,7 @@ client_start(struct client *client, struct buf *error)
     out = from[1];
     spawn.stdin_fd = in;
     spawn.stdout_fd = out;
-    r = spawn_start(&spawn, &client->pid, &pidfd);
+    r = spawn_start(&spawn, &client->pid, NULL);
     if (r < 0)
         buf_addf(error, "%s cannot be started: %s", program, strerror(-r));
     return r;

@@ -12,6 +12,7 @@
 #define WAIT_SEC         "15" /* asked of the server; one that cannot hold answers at once */
 #define GET_LIMIT_MS     20000
 #define INTERVAL_NS      (3 * NS_PER_SEC)
+#define LAG_NS           (60 * NS_PER_SEC)
 #define GRACE_NS         (10 * NS_PER_SEC)
 #define PROGRESS_NS      (15 * NS_PER_SEC)
 #define MAX_RETRY_AFTER  60000
@@ -44,10 +45,11 @@ now(const struct waiting *w)
     return w->flows->host->now_ns(w->flows->host);
 }
 
+/* Whether a server that has just taken a round may still be expected not to show it. */
 static bool
-in_grace(const struct waiting *w)
+is_fresh(const struct waiting *w, int64_t limit_ns)
 {
-    return w->goal->fresh && now(w) - w->began_ns < GRACE_NS;
+    return w->goal->fresh && now(w) - w->began_ns < limit_ns;
 }
 
 static enum step
@@ -57,24 +59,34 @@ done(struct wait_end *end, enum wait_end_kind kind)
     return STEP_DONE;
 }
 
-/* A server that has just taken a round may for a while show the one before, or nothing. */
+/* The result of an earlier round must never pass for the one that is waited for. */
+static enum step
+judge_missing_round(const struct waiting *w, struct wait_end *end)
+{
+    if (end->view.run_ended)
+        return done(end, WAIT_RUN_ENDED);
+    if (is_fresh(w, LAG_NS))
+        return STEP_AGAIN;
+    cJSON_Delete(take_ptr(end->answer.json));
+    end->answer.kind = API_BAD;
+    end->answer.text = strdup("the server does not show the round that was submitted");
+    return done(end, WAIT_FAILED);
+}
+
 static enum step
 judge_view(const struct waiting *w, struct wait_end *end)
 {
     const struct view *view = &end->view;
     int64_t wanted = w->goal->round;
-    bool old = wanted > 0 && view->round < wanted;
 
     end->seen_round = view->round;
-    if (view->round_ended && !old && (wanted == 0 || view->round == wanted))
-        return done(end, WAIT_ROUND_ENDED);
+    if (view->round < wanted)
+        return judge_missing_round(w, end);
+    if (view->round_ended || (wanted > 0 && view->round > wanted))
+        return done(end, WAIT_OVER);
     if (view->run_ended)
         return done(end, WAIT_RUN_ENDED);
-    if (wanted > 0 && view->round > wanted)
-        return done(end, WAIT_OTHER_ROUND);
-    if ((!view->round_status || view->round_ended) && !in_grace(w))
-        return done(end, view->round_ended && !w->goal->fresh ? WAIT_ROUND_ENDED : WAIT_IDLE);
-    return STEP_AGAIN;
+    return view->round_status || is_fresh(w, GRACE_NS) ? STEP_AGAIN : done(end, WAIT_OVER);
 }
 
 static enum step
@@ -94,7 +106,7 @@ judge_answer(struct waiting *w, struct wait_end *end)
         answer->text = strdup(fault);
         return STEP_BAD;
     }
-    if (answer->status == 404 && in_grace(w))
+    if (answer->status == 404 && is_fresh(w, GRACE_NS))
         return STEP_AGAIN;
     if (settle_is_asked(answer))
         return STEP_AGAIN;
@@ -112,6 +124,8 @@ set_error(struct waiting *w, struct wait_end *end)
 {
     AUTO_BUF struct buf line = BUF_INIT(MAX_ERROR);
 
+    if (end->answer.kind != API_CODED && !end->answer.text)
+        return KCAP_E_NOMEM;
     api_add_error(&line, &end->answer);
     if (w->bad_in_a_row > MAX_BAD_IN_A_ROW)
         buf_addf(&line, " (the %dth failure in a row)", w->bad_in_a_row);

@@ -14,11 +14,9 @@ struct wait_goal {
 };
 
 enum wait_end_kind {
-    WAIT_ROUND_ENDED, /* view has the result */
-    WAIT_RUN_ENDED,   /* the run ended before the round did */
-    WAIT_IDLE,        /* nothing is being worked on */
-    WAIT_OTHER_ROUND, /* a later round took the place of the one waited for */
-    WAIT_FAILED,      /* error says why; the run may go on */
+    WAIT_OVER,      /* view has the result, or nothing is being worked on */
+    WAIT_RUN_ENDED, /* the run ended before the round did */
+    WAIT_FAILED,    /* error says why; the run may go on */
 };
 
 struct wait_end {

@@ -96,8 +96,6 @@ on_header(char *line, size_t size, size_t n, void *userp)
     size_t len = size * n, at = sizeof name - 1;
     int64_t sec = 0;
 
-    if (len >= 5 && strncasecmp(line, "HTTP/", 5) == 0)
-        x->retry_after_ms = -1; /* what came before belongs to an interim answer */
     if (len <= at || strncasecmp(line, name, at) != 0)
         return len;
     while (at < len && (line[at] == ' ' || line[at] == '\t'))

@@ -373,11 +373,35 @@ START_TEST(start_answered_during_the_look_up_is_one_run)
         {"GET", SESSION_LIST, .delay_ms = 5000, .body = LISTED(LISTED_U("1", "running"))},
     };
     struct fake_call call = {.window_ms = 50000};
+    const char *text;
 
     fake_host_script(rig.fake, replies, 3);
     rig_call(START, START_ARGS, &call);
     rig_has(call.text, "start is still in progress");
-    rig_has(rig_ask(STATUS, "{\"wait\":true}", replies, 3, false), "flow_run_id: u1\n");
+    text = rig_ask(STATUS, "{\"wait\":true}", replies, 3, false);
+    rig_has(text, "flow_run_id: u1\n");
+    rig_lacks(text, "candidates");
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* An open run that the server no longer lists, closed elsewhere perhaps. */
+START_TEST(run_no_longer_listed_stays_until_delivered)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/start/v2", .body = ANSWER_RUNNING},
+        {"GET", "/api/flows/u1*", .body = STATUS_FINDINGS},
+        {"GET", SESSION_LIST, .body = LISTED("")},
+    };
+    struct fake_call call = {.window_ms = 0};
+
+    fake_host_script(rig.fake, replies, 3);
+    rig_call(START, START_ARGS, &call);
+    if (_i == 1)
+        rig_settle(&call, KCAP_SETTLED_WRITTEN);
+    fake_host_advance_ms(rig.fake, 31000);
+    rig_has(rig_ask(STATUS, "{}", replies, 3, false),
+            _i == 0 ? "flow_run_id: u1\n" : "No open flow is known");
     fake_call_fini(&call);
 }
 END_TEST
@@ -566,6 +590,7 @@ add(TCase *tests)
     tcase_add_loop_test(tests, outcome_stays_until_it_was_delivered, 0, N_ROWS(fates));
     tcase_add_test(tests, closed_run_is_forgotten);
     tcase_add_loop_test(tests, run_that_is_gone_is_told_once, 0, 2);
+    tcase_add_loop_test(tests, run_no_longer_listed_stays_until_delivered, 0, 2);
     tcase_add_test(tests, start_answered_during_the_look_up_is_one_run);
     tcase_add_test(tests, torn_line_harms_nothing);
     tcase_add_test(tests, long_journal_is_rewritten);

@@ -107,10 +107,16 @@ static const struct {
      "round_reason: participant_died\n"},
     {"never shows the round",
      {{.body = "{\"status\":\"running\"}"}},
-     5,
-     12000,
+     21,
+     60000,
+     true,
+     "does not show the round"},
+    {"shows it late",
+     {{.body = "{\"status\":\"running\"}", .times = 15}, {.body = STATUS_FINDINGS}},
+     16,
+     45000,
      false,
-     "flow_run_id: u1"},
+     "findings"},
 };
 
 START_TEST(polling)
@@ -142,6 +148,24 @@ START_TEST(died_reviewer_means_another_round)
 
     rig_has(text, "next_step: the flow is open: call submit_review_round");
     rig_lacks(text, "| participant_died");
+}
+END_TEST
+
+/* Round 2 was accepted; the findings of round 1 are not its result, however long they stand. */
+START_TEST(earlier_result_never_counts)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/rounds",
+         .body = "{\"flow_run_id\":\"u1\",\"round_number\":2,\"status\":\"running\"}"},
+        {"GET", GET_U1, .body = STATUS_FINDINGS},
+    };
+    const char *text =
+        rig_ask(ROUND, "{\"flow_run_id\":\"u1\",\"context\":\"c\"}", replies, 2, true);
+
+    rig_lacks(text, "a.c:1: bad");
+    rig_has(text, "round_number: 2\n");
+    text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\",\"wait\":true}", replies, 2, true);
+    rig_lacks(text, "a.c:1: bad");
 }
 END_TEST
 
@@ -290,6 +314,7 @@ add(TCase *tests)
     tcase_add_checked_fixture(tests, rig_setup, rig_teardown);
     tcase_add_loop_test(tests, polling, 0, N_ROWS(rows));
     tcase_add_test(tests, died_reviewer_means_another_round);
+    tcase_add_test(tests, earlier_result_never_counts);
     tcase_add_loop_test(tests, wait_returns_when_nothing_is_in_flight, 0, N_ROWS(waits));
     tcase_add_loop_test(tests, requests_keep_their_distance, 0, 2);
     tcase_add_test(tests, status_without_wait_asks_once);

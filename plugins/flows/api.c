@@ -125,23 +125,40 @@ read_answer(const struct kcap_http_response *response, struct api_answer *ret)
     return set_excerpt(ret, API_STATUS, "", response);
 }
 
-/* Sends once, or as often as a local server had to be started first: each time nothing had been
- * sent. */
+/* Whether a lost answer may simply be asked for again: a local server that was killed has
+ * dropped the connections it had not got to. */
+static bool
+may_ask_again(const struct kcap_host *host, const struct kcap_http_request *request,
+              const struct kcap_http_response *response)
+{
+    return response->outcome == KCAP_HTTP_UNKNOWN && strcmp(request->method, "GET") == 0 &&
+           host->now_ns(host) < request->until_ns;
+}
+
+/* Sends once; to a local server again after it had to be started (nothing had been sent then),
+ * and a lost GET once more. */
 static int32_t
 exchange(struct flows *flows, struct kcap_call *call, const struct kcap_http *http,
          bool is_local, struct kcap_http_request *request, struct kcap_http_response **ret,
          char **ret_error)
 {
-    for (int starts = 0;; starts++) {
+    int starts = 0, repeats = 0;
+
+    for (;;) {
         int32_t r = http->request(http, call, request, ret);
-        if (r != 0 || (*ret)->outcome != KCAP_HTTP_NOT_SENT || !is_local ||
-            starts == MAX_STARTS || flows->host->now_ns(flows->host) >= request->until_ns)
+        if (r != 0 || !is_local)
             return r;
-        r = daemon_start(flows->host, call, ret_error);
-        if (r != 0)
-            return r;
-        if (*ret_error)
-            return 0;
+        if (may_ask_again(flows->host, request, *ret)) {
+            if (repeats++ == 1)
+                return 0;
+        } else {
+            if ((*ret)->outcome != KCAP_HTTP_NOT_SENT || starts++ == MAX_STARTS ||
+                flows->host->now_ns(flows->host) >= request->until_ns)
+                return 0;
+            r = daemon_start(flows->host, call, ret_error);
+            if (r != 0 || *ret_error)
+                return r;
+        }
         http->response_free(http, *ret);
         *ret = NULL;
     }

@@ -68,6 +68,21 @@ START_TEST(started_then_asked_again)
 }
 END_TEST
 
+/* Killed with our request in its queue: a lost GET is asked again, and meets nobody. */
+START_TEST(killed_server_is_started_for_a_status)
+{
+    const struct fake_reply replies[] = {
+        {"GET", "/api/flows/u1", .outcome = KCAP_HTTP_UNKNOWN, .error = "reset", .times = 1},
+        REFUSED(1),
+        {"GET", "/api/flows/u1", .body = STATUS_RUNNING}};
+
+    write_program("exit 0");
+    rig_has(rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", replies, 3, false),
+            "flow_run_id: u1\n");
+    ck_assert_uint_eq(fake_host_count(rig.fake, "GET", "*"), 3);
+}
+END_TEST
+
 static const struct {
     const char *script; /* NULL: no such program */
     size_t posts;
@@ -123,6 +138,7 @@ add(TCase *tests)
 {
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, started_then_asked_again);
+    tcase_add_test(tests, killed_server_is_started_for_a_status);
     tcase_add_loop_test(tests, not_started_is_explained, 0, N_ROWS(failures));
     tcase_add_loop_test(tests, nobody_else_is_started, 0, 2);
 }

@@ -15,7 +15,6 @@
 #include "lib/text.h"
 #include "server/util.h"
 
-#define MAX_CONNECTIONS 512
 /* What is read of a body that is too long, so that the client hears why; then it is cut off. */
 #define MAX_DISCARDED ((size_t)8 << 20)
 
@@ -314,7 +313,7 @@ http_new(int epoll_fd, unsigned idle_connection_sec, struct http **ret)
         MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
                          NULL, NULL, handle, http, MHD_OPTION_NOTIFY_COMPLETED, completed, http,
                          MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS,
+                         MHD_OPTION_CONNECTION_LIMIT, HTTP_MAX_CONNECTIONS,
                          MHD_OPTION_CONNECTION_TIMEOUT, idle_connection_sec, MHD_OPTION_END);
     info = http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     r = info ? loop_add(epoll_fd, &http->daemon_source, info->epoll_fd, EPOLLIN) : -ENOMEM;

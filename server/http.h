@@ -13,7 +13,8 @@
 #include "lib/buf.h"
 #include "server/loop.h"
 
-#define HTTP_MAX_BODY ((size_t)4 << 20)
+#define HTTP_MAX_BODY        ((size_t)4 << 20)
+#define HTTP_MAX_CONNECTIONS 512u /* one more would be closed at once */
 
 struct http;
 struct MHD_Connection;

@@ -24,7 +24,7 @@
 #define TAKE_SEC 10
 /* A lock may be let go just after the event that tells of it: look again soon, once. */
 #define RECHECK_MS 100
-#define BACKLOG    256
+#define BACKLOG    1024 /* a client that does not block fails when it is full */
 
 /* File systems whose locks and shared memory a store must not trust. */
 static const struct {

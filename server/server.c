@@ -36,7 +36,8 @@ accept_all(struct server *server)
 {
     int fd;
 
-    while ((fd = place_accept(server->place)) >= 0) {
+    while (http_connection_count(server->turn.http) < HTTP_MAX_CONNECTIONS &&
+           (fd = place_accept(server->place)) >= 0) {
         http_add_connection(server->turn.http, fd);
         server->last_use_ns = util_now_ns();
     }
@@ -171,6 +172,19 @@ earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* With all connections in use, newcomers wait in the listening socket's queue. */
+static void
+watch_listener(struct server *server)
+{
+    bool full = http_connection_count(server->turn.http) >= HTTP_MAX_CONNECTIONS;
+
+    if (full)
+        (void)loop_remove(server->turn.epoll_fd, &server->listener);
+    else if (server->listener.fd < 0)
+        (void)loop_add(server->turn.epoll_fd, &server->listener, server->place->listen_fd,
+                       EPOLLIN);
+}
+
 /* Looks after everything once, then waits. Returns false when it is time to go. */
 static bool
 step(struct server *server)
@@ -192,6 +206,7 @@ step(struct server *server)
             return !leave(server);
         until_ns = earlier(until_ns, idle_ns);
     }
+    watch_listener(server);
     loop_wait(turn->epoll_fd, until_ns);
     return true;
 }

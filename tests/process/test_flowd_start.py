@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
@@ -13,10 +14,28 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import flowd  # noqa: E402
 
 
-def run(place, *arguments, **more):
-    return subprocess.run([flowd.PROGRAM, *arguments], env=dict(place.env, **more.pop("env", {})),
-                          capture_output=True, text=True, timeout=flowd.DEADLINE_SEC, check=False,
-                          **more)
+class Started:
+    """A kcap-flowd in the background. Its output goes to files: under a wrapper such as valgrind
+    the daemon keeps a copy of its starter's standard error, and a pipe would never end."""
+
+    def __init__(self, place, *arguments, env=None):
+        self.out = tempfile.TemporaryFile("w+")
+        self.err = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [flowd.PROGRAM, *arguments], env=dict(place.env, **(env or {})),
+            stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
+
+    def wait(self):
+        self.returncode = self.process.wait(flowd.DEADLINE_SEC)
+        for name, file in (("stdout", self.out), ("stderr", self.err)):
+            file.seek(0)
+            setattr(self, name, file.read())
+            file.close()
+        return self
+
+
+def run(place, *arguments, env=None):
+    return Started(place, *arguments, env=env).wait()
 
 
 def daemons(place):
@@ -38,13 +57,10 @@ class Start(unittest.TestCase):
         self.place.remove()
 
     def test_twenty_cold_starts_make_one_daemon(self):
-        starters = [
-            subprocess.Popen([flowd.PROGRAM], env=self.place.env, stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for _ in range(20)]
+        starters = [Started(self.place) for _ in range(20)]
         for starter in starters:
-            out, err = starter.communicate(timeout=flowd.DEADLINE_SEC)
-            self.assertEqual((starter.returncode, err), (0, ""), out)
+            done = starter.wait()
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
             self.assertEqual(self.place.request("GET", "/auth/config")[0], 200)
         self.assertEqual(len(daemons(self.place)), 1)
 

@@ -19,6 +19,7 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/show.c plugins/flows/show.h \
 	plugins/flows/start.c \
 	plugins/flows/status.c \
+	plugins/flows/tools.c plugins/flows/tools.h \
 	plugins/flows/view.c plugins/flows/view.h \
 	plugins/flows/waiting.c plugins/flows/waiting.h
 plugins_flows_flows_la_LDFLAGS = $(plugin_ldflags)

@@ -7,6 +7,7 @@ server_libflowd_la_SOURCES = \
 	server/api.c server/api.h server/api_internal.h \
 	server/api_driver.c \
 	server/api_reviewer.c \
+	server/database.c server/database.h \
 	server/engine.c server/engine.h \
 	server/env.c server/env.h \
 	server/http.c server/http.h \

@@ -334,8 +334,12 @@ reviewers_end(struct reviewers *reviewers, const char *round_id)
 void
 reviewers_end_all(struct reviewers *reviewers)
 {
-    for (struct reviewer *reviewer = reviewers->first; reviewer; reviewer = reviewer->next)
+    for (struct reviewer *reviewer = reviewers->first; reviewer; reviewer = reviewer->next) {
+        if (!reviewer->given_up)
+            reviewers_note_lost(reviewers, reviewer->round_id, ROUND_TEXT_STOPPED, false,
+                                "kcap-flowd was told to stop");
         begin_end(reviewer, util_now_ns());
+    }
 }
 
 static void

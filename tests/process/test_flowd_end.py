@@ -70,6 +70,7 @@ class End(unittest.TestCase):
         self.flowd = flowd.Flowd(place=self.flowd)
         ended = self.flowd.status(self.run_id)
         self.assertEqual((ended["status"], ended["round_status"]), ("waiting", "unclear"))
+        self.assertEqual(ended["round_reason"], "kcap-flowd was told to stop")
 
     def test_kill_and_restart(self):
         self.begin()

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin whose constructor leaves a mark: tests copy it under other names and see that it never ran. */
+/* A plugin whose constructor leaves a mark: tests copy it under other names and see that it
+ * never ran. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -25,5 +26,5 @@ canary_init(const struct kcap_host *host, void **ret_ctx)
     return KCAP_OK;
 }
 
-KCAP_REGISTER(KCAP_CLASS_DRIVER, .threads = KCAP_THREADS_SERIAL, .name = "canary", .version = "1",
-              .summary = "sings when it is run", .init = canary_init);
+KCAP_REGISTER(KCAP_CLASS_DRIVER, .threads = KCAP_THREADS_SERIAL, .name = "canary",
+              .version = "1", .summary = "sings when it is run", .init = canary_init);

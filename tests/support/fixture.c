@@ -143,12 +143,13 @@ static const struct tool {
           "\"required\":[\"ms\"],\"additionalProperties\":false}",
           NULL, KCAP_HINT_READ_ONLY),
      .run = do_slow},
-    {TOOL("structured", "Gives structured content.",
-          "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}},\"required\":["
-          "\"a\"]}",
-          "{\"type\":\"object\",\n\"properties\":{\"sum\":{\"type\":\"integer\"}},\"required\":["
-          "\"sum\"]}",
-          0),
+    {TOOL(
+         "structured", "Gives structured content.",
+         "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}},\"required\":["
+         "\"a\"]}",
+         "{\"type\":\"object\",\n\"properties\":{\"sum\":{\"type\":\"integer\"}},\"required\":["
+         "\"sum\"]}",
+         0),
      .run = do_structured},
     {TOOL("noise", "Prints to standard output.", "{\"type\":\"object\"}", NULL, 0),
      .run = do_noise},

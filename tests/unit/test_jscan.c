@@ -199,7 +199,8 @@ END_TEST
 START_TEST(json_is_strict_and_minds_case)
 {
     const char *error = NULL;
-    cJSON *value = json_parse("{\"a\":\"x\",\"n\":3,\"f\":1.5,\"t\":true}", 33, &error);
+    static const char text[] = "{\"a\":\"x\",\"n\":3,\"f\":1.5,\"t\":true}";
+    cJSON *value = json_parse(text, sizeof text - 1, &error);
     int64_t n = 0;
 
     ck_assert_ptr_nonnull(value);

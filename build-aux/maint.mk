@@ -1,0 +1,14 @@
+# Targets for those who work on kcap-host; docs/HACKING.md lists them.
+EXTRA_DIST += build-aux/lint.sh build-aux/maint.mk
+lint:
+	CC='$(CC)' $(SHELL) $(top_srcdir)/build-aux/lint.sh $(top_srcdir)
+
+# Whole reviews are left out: valgrind 3.19 knows no pidfd_open.
+VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
+valgrind_tests = $(unit_tests) $(flowd_unit_tests) $(plugin_tests)
+check-valgrind: all
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(valgrind_tests)' \
+		LOG_COMPILER='env CK_FORK=no CK_DEFAULT_TIMEOUT=0 KCAP_TEST_SLOWER=30 $(VALGRIND)'
+	KCAP_WRAP='$(VALGRIND)' KCAP_TEST_SLOWER=30 \
+		$(MAKE) $(AM_MAKEFLAGS) check TESTS=tests/process/test_host.py
+.PHONY: lint check-valgrind

@@ -13,6 +13,9 @@
 #define NS_PER_MS  INT64_C(1000000)
 #define NS_PER_SEC INT64_C(1000000000)
 
+/* How often a client that asked for it hears that a call is alive. */
+#define PROGRESS_NS (15 * NS_PER_SEC)
+
 struct job;
 struct shown;
 

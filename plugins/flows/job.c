@@ -183,17 +183,36 @@ job_is_done(struct job *job)
     return done;
 }
 
+bool
+job_has_start(struct flows *flows, const char *start_id)
+{
+    bool found = false;
+
+    (void)pthread_mutex_lock(&flows->lock);
+    for (struct job *job = flows->jobs; job; job = job->next)
+        found = found || (job->start_id && strcmp(job->start_id, start_id) == 0);
+    (void)pthread_mutex_unlock(&flows->lock);
+    return found;
+}
+
 int32_t
-job_await(struct job *job, struct kcap_call *call)
+job_await(struct job *job, struct kcap_call *call, int64_t began_ns)
 {
     const struct kcap_host *host = job->flows->host;
+    int64_t next_ns = host->now_ns(host) + PROGRESS_NS;
 
     for (;;) {
         uint64_t seen = host->seq(host);
         int32_t r;
         if (job_is_done(job))
             return 0;
-        r = host->wait(call, seen, NULL, 0, KCAP_TIME_NEVER);
+        r = host->wait(call, seen, NULL, 0, next_ns);
+        if (r == KCAP_WAIT_TIMEOUT) {
+            next_ns += PROGRESS_NS;
+            r = host->progress(call, (double)((host->now_ns(host) - began_ns) / NS_PER_SEC), -1,
+                               job->run_id ? "the server has not taken the round yet"
+                                           : "the server has not started the flow yet");
+        }
         if (r < 0 || r >= KCAP_WAIT_CANCELLED)
             return r;
     }

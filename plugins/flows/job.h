@@ -54,10 +54,13 @@ auto_job(struct job **place)
 /* Runs it in the background. Returns 0 or a negative code. */
 int32_t job_start(struct job *job);
 
-/* Waits until it is done: 0, or what ended the call. */
-int32_t job_await(struct job *job, struct kcap_call *call);
+/* Waits until it is done: 0, or what ended the call, which began at began_ns. */
+int32_t job_await(struct job *job, struct kcap_call *call, int64_t began_ns);
 
 bool job_is_done(struct job *job);
+
+/* Whether a start of the ledger is one of our own jobs. */
+bool job_has_start(struct flows *flows, const char *start_id);
 
 /* One more reference to a job that is on its way (or failed unheard), NULL when there is none:
  * a round of that run, or, with run_id NULL, a start of the session. *ret_n counts them. */

@@ -225,8 +225,8 @@ show_job_failed(const struct subject *subject, struct job *job)
 int32_t
 show_job(const struct subject *subject, struct job *job)
 {
-    int32_t r = job_await(job, subject->call);
-    struct wait_goal goal = {.fresh = true};
+    int32_t r = job_await(job, subject->call, subject->began_ns);
+    struct wait_goal goal = {.called_ns = subject->began_ns, .fresh = true};
 
     if (r == KCAP_WAIT_DEADLINE)
         return show_in_progress(subject, job);

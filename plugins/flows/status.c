@@ -87,7 +87,7 @@ status_of_run(const struct subject *subject, const char *run_id, bool wait)
 {
     size_t n;
     AUTO_JOB struct job *job = job_find(subject->flows, subject->session->key, run_id, &n);
-    struct wait_goal goal = {.run_id = run_id};
+    struct wait_goal goal = {.run_id = run_id, .called_ns = subject->began_ns};
 
     if (!wait)
         return look_once(subject, run_id);
@@ -134,6 +134,8 @@ add_doubts(struct buf *to, struct flows *flows, const struct lookup *lookup)
         return; /* it would have listed what those starts made */
     for (size_t i = 0; i < lookup->starts.n; i++) {
         const char *title = lookup->starts.items[i].target_title;
+        if (job_has_start(flows, lookup->starts.items[i].start_id))
+            continue;
         buf_adds(to, "a start was sent whose outcome is unknown: ");
         text_add_line(to, title ? title : "", title ? strlen(title) : 0);
         buf_addc(to, '\n');

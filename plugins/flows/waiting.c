@@ -14,7 +14,6 @@
 #define INTERVAL_NS      (3 * NS_PER_SEC)
 #define LAG_NS           (60 * NS_PER_SEC)
 #define GRACE_NS         (10 * NS_PER_SEC)
-#define PROGRESS_NS      (15 * NS_PER_SEC)
 #define MAX_RETRY_AFTER  60000
 #define MAX_BAD_IN_A_ROW 5
 #define MAX_ERROR        16384
@@ -137,7 +136,7 @@ static int32_t
 say_progress(struct waiting *w, const struct wait_end *end)
 {
     const struct kcap_host *host = w->flows->host;
-    int64_t elapsed_sec = (now(w) - w->began_ns) / NS_PER_SEC;
+    int64_t elapsed_sec = (now(w) - w->goal->called_ns) / NS_PER_SEC;
     char text[96];
 
     if (now(w) - w->said_ns < PROGRESS_NS)

@@ -88,6 +88,9 @@ START_TEST(held_start_is_joined)
     rig_call(STATUS, "{\"wait\":true}", &again);
     rig_has(again.text, "start is still in progress");
     rig_has(again.text, "elapsed: 100 s\n");
+    rig_has(again.text, "chosen: the one start on its way of session s1");
+    rig_lacks(again.text, "whose outcome is unknown"); /* it is known: still under way */
+    ck_assert_uint_eq(call.n_progress, 3);
     text = rig_ask(STATUS, "{\"wait\":true}", held, 3, false);
     rig_has(text, "flow_run_id: u1\n");
     rig_has(text, "| a.c:1: bad\n");

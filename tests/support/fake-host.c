@@ -129,9 +129,10 @@ host_client(struct kcap_call *call, struct kcap_client *ret)
 static int32_t
 host_progress(struct kcap_call *call, double done, double total, const char *text)
 {
-    (void)done;
     (void)total;
     assert(call->outer);
+    assert(call->outer->n_progress == 0 || done > call->outer->progress);
+    call->outer->progress = done;
     free(call->outer->last_progress);
     call->outer->last_progress = strdup(text ? text : "");
     call->outer->n_progress++;

@@ -53,6 +53,7 @@ struct fake_call {
     uint64_t serial;
     unsigned waits, n_progress;
     char *last_progress;
+    double progress; /* of the last one */
 };
 
 struct fake_host;

@@ -19,7 +19,7 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.getcwd(), "tests", "process"))
+sys.path.insert(0, os.environ.get("KCAP_TEST_PATHS", os.path.join(os.getcwd(), "tests/process")))
 import paths  # noqa: E402  (written by configure)
 
 DEADLINE_SEC = 30

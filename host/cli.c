@@ -112,14 +112,10 @@ cli_parse(int argc, char **argv, struct cli *ret)
                  {"--version", CLI_VERSION},
                  {"--list-plugins", CLI_LIST_PLUGINS}};
     const char *window = getenv("KCAP_CALL_WINDOW_SEC");
-    struct cli cli = {.mode = CLI_SERVE, .options = argv};
+    struct cli cli = {.mode = CLI_SERVE, .options = argv + 1};
 
     if (window && window[0])
         parse_window("KCAP_CALL_WINDOW_SEC", window, &cli.call_window_ns);
-    cli.options = calloc((size_t)argc, sizeof *cli.options);
-    if (!cli.options)
-        return bad_usage("out of memory", NULL);
-
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], **place = NULL;
         bool known = false;
@@ -166,7 +162,8 @@ cli_parse(int argc, char **argv, struct cli *ret)
             continue;
         }
         if (word[0] != '-' && strchr(word, '=') && (cli.plugin_name || cli.plugin_file)) {
-            cli.options[cli.n_options++] = argv[i];
+            argv[1 + cli.n_options++] =
+                argv[i]; /* gathered at the front, over words already read */
             continue;
         }
         return bad_usage("unknown word", word);

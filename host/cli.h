@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line, once read. Strings are argv's. */
+/* The command line, once read. Strings and lists are argv's, whose words it rearranges. */
 #ifndef KCAP_HOST_CLI_H
 #define KCAP_HOST_CLI_H
 

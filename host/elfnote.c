@@ -123,7 +123,8 @@ elfnote_read(int fd, struct elfnote *ret, const char **ret_error)
         if (!buf_reserve(&segment, program.p_filesz) ||
             !read_at(fd, segment.data, program.p_filesz, program.p_offset))
             return -1;
-        if (find_in_segment(segment.data, program.p_filesz, program.p_align == 8 ? 8 : 4, ret)) {
+        if (find_in_segment(segment.data, program.p_filesz, program.p_align == 8 ? 8 : 4,
+                            ret)) {
             *ret_error = NULL;
             return 0;
         }

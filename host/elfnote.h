@@ -12,7 +12,8 @@ struct elfnote {
     uint32_t trust_class;
 };
 
-/* Returns 0, or -1 with *ret_error (else NULL) a constant that says what is wrong with the file. */
+/* Returns 0, or -1 with *ret_error (else NULL) a constant that says what is wrong with the
+ * file. */
 int elfnote_read(int fd, struct elfnote *ret, const char **ret_error);
 
 #endif

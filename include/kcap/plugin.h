@@ -73,12 +73,10 @@ extern "C" {
 #define KCAP_WAIT_SHUTDOWN  6
 
 /* What became of an answer (see settled). */
-#define KCAP_SETTLED_WRITTEN   1u /* its last byte left for the client */
-#define KCAP_SETTLED_CANCELLED 2u /* the client had cancelled; nothing was written */
-#define KCAP_SETTLED_LATE_CANCEL \
-    3u                          /* written, then a cancel came that had crossed it on the way */
-#define KCAP_SETTLED_DROPPED 4u /* never written: the client is gone or the host had answered \
-                                 */
+#define KCAP_SETTLED_WRITTEN     1u /* its last byte left for the client */
+#define KCAP_SETTLED_CANCELLED   2u /* the client had cancelled; nothing was written */
+#define KCAP_SETTLED_LATE_CANCEL 3u /* written, and a cancel crossed it on the way */
+#define KCAP_SETTLED_DROPPED     4u /* never written, and never will be */
 
 #define KCAP_LOG_ERROR 1
 #define KCAP_LOG_WARN  2

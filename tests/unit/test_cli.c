@@ -44,13 +44,13 @@ static const struct {
 
 START_TEST(words_row)
 {
-    char *argv[MAX_WORDS + 2] = {NULL};
+    char *argv[MAX_WORDS + 2] = {NULL}, words[MAX_WORDS + 2][32] = {"kcap-host"};
     struct cli cli = {.mode = CLI_SERVE};
     int argc = 1, r;
 
-    argv[0] = strdup("kcap-host");
+    argv[0] = words[0];
     for (; argc <= MAX_WORDS && rows[_i].words[argc - 1]; argc++)
-        argv[argc] = strdup(rows[_i].words[argc - 1]);
+        argv[argc] = strcpy(words[argc], rows[_i].words[argc - 1]);
     r = cli_parse(argc, argv, &cli);
     ck_assert_int_eq(r, rows[_i].mode < 0 ? -1 : 0);
     if (r == 0) {

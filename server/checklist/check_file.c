@@ -9,6 +9,9 @@
 #define MAX_ADDED ((int64_t)1 << 20)
 #define COMPILED  " .o .a .so .obj .lib .exe .dll .dylib .class .pyc .pyo .ko "
 
+/* Run by name on another system, where the bit means nothing. */
+#define NO_SHEBANG " .bat .cmd .ps1 "
+
 #define EXECUTABLE 0100755u
 #define PLAIN      0100644u
 
@@ -62,6 +65,7 @@ void
 check_shebang(const struct check *check, const struct file *file, struct report *report)
 {
     if (file->status == 'A' && file->new_mode == EXECUTABLE && file->data && file->len > 0 &&
-        !file->binary && strncmp(file->data, "#!", 2) != 0)
+        !file->binary && strncmp(file->data, "#!", 2) != 0 &&
+        !check_name_ends(file, NO_SHEBANG))
         report_add(report, file->path, 0, "%s", check->says);
 }

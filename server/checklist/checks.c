@@ -84,36 +84,43 @@ const struct check checks_table[] = {
      .secret = true,
      .needle = "IA",
      .pattern = BEGIN "((AKIA|ASIA)[A-Z2-7]{16})" END,
+     .value_group = 2,
      .plausible = check_is_no_example},
     {.name = "github-token",
      .says = "a GitHub token",
      .secret = true,
      .needle = "_",
      .pattern = BEGIN "(gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60,90})" END,
+     .value_group = 2,
      .plausible = check_is_random},
     {.name = "slack-token",
      .says = "a Slack token",
      .secret = true,
      .needle = "xox",
      .pattern = BEGIN "(xox[abeprs]-[0-9]+-[0-9A-Za-z-]{12,})" END,
+     .value_group = 2,
      .plausible = check_is_random},
     {.name = "google-key",
      .says = "a Google API key",
      .secret = true,
      .needle = "AIza",
      .pattern = BEGIN "(AIza[0-9A-Za-z_-]{35})" END,
+     .value_group = 2,
      .plausible = check_is_random},
     {.name = "sk-key",
      .says = "an API key",
      .secret = true,
      .needle = "sk",
      .pattern = BEGIN "(sk-[A-Za-z0-9_-]{32,}|sk_live_[0-9A-Za-z]{24,})" END,
+     .value_group = 2,
      .plausible = check_is_random},
     {.name = "assigned-secret",
      .says = "a password or token",
      .secret = true,
-     .pattern = "(passw(or)?d|secret|token|api_?key|access_?key|private_?key)[\"']?[[:space:]]*"
+     .pattern = "(^|[^A-Za-z:])([a-z]*passw(or)?d|[a-z]*secret|[a-z]*api_?key|access_?key|"
+                "private_?key|((auth|access|api|bearer)_?)?token)[\"']?[[:space:]]*"
                 "(=|:|:=|=>)[[:space:]]*[\"']([A-Za-z0-9+/=_.~!@#%^&*-]{16,})[\"']",
+     .value_group = 7,
      .plausible = check_is_random},
 
     {.name = "binary",
@@ -200,7 +207,7 @@ check_next_line(const struct file *file, struct line *line)
     return true;
 }
 
-/* The part of the line that the row's pattern found: its last group, or all. */
+/* The part of the line that the row's pattern found. */
 static bool
 match_pattern(size_t row, const char *text, regmatch_t *ret)
 {
@@ -210,9 +217,7 @@ match_pattern(size_t row, const char *text, regmatch_t *ret)
     if ((check->needle && !strstr(text, check->needle)) ||
         regexec(&compiled[row], text, 8, groups, 0) != 0)
         return false;
-    *ret = groups[0];
-    if (check->plausible) /* group 2 is between BEGIN and END; else the last one is the value */
-        *ret = check->needle ? groups[2] : groups[4];
+    *ret = groups[check->value_group];
     return !check->plausible ||
            check->plausible(text + ret->rm_so, (size_t)(ret->rm_eo - ret->rm_so));
 }

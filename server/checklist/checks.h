@@ -27,8 +27,8 @@ struct check {
         *endings; /* file name endings it is for, with blanks around each; NULL: any text */
     const char *pattern; /* extended regular expression, on added lines */
     const char *needle; /* text that each match holds: saves running the pattern; may be NULL */
-    bool (*plausible)(const char *match, size_t len); /* a second look at a pattern's match: the
-                                                         last group, or all of it */
+    size_t value_group; /* the part of the pattern that is the finding; 0: all of it */
+    bool (*plausible)(const char *value, size_t len); /* a second look at that part, or NULL */
     bool secret; /* shown by its first four characters only */
     bool (*line)(const struct line *line);
     void (*whole)(const struct check *check, const struct file *file, struct report *report);

@@ -101,6 +101,18 @@ static const struct {
      "{\"api_key\": \""
      "9f8Qz3LmX7vT2wRk\"}\n",
      "a.py", "secret = 'changeme1234changeme'\ntokenizer = 'k3Jx9QmT2vLw8ZrB'\n"},
+    {"assigned-secret", "a.yml",
+     "GITHUB_TOKEN: '"
+     "k3Jx9QmT2vLw8ZrB'\n",
+     "a.rst",
+     "\"NextToken\": \""
+     "eyJOZXh0IjogMTIzNDU2fQ99\"\n"},
+    {"assigned-secret", "a.ts",
+     "clientSecret: '"
+     "k3Jx9QmT2vLw8ZrB',\n",
+     "a.py",
+     "\"X::Secret\": \""
+     "48201e6f9b8cc8d3\"\n"},
     {"json", "a.json", "{\"a\": }\n", "a.json", "{\"a\": 1, \"a\": 2}\n"},
     {"json", "a.json", "\xef\xbb\xbf{}\n", "a.jsonc", "{ // x\n}\n"},
     {"json", "a.json", "{\"a\": 1, \"a\": 2,}\n", "tsconfig.base.json", "{ // x\n}\n"},
@@ -242,6 +254,7 @@ static const struct {
     {"run", "echo hi\n", 8, 'A', 0, 0100755, "#!"},
     {"run", "#!/bin/sh\n", 10, 'A', 0, 0100755, NULL},
     {"run", "", 0, 'A', 0, 0100755, NULL},
+    {"run.cmd", "@echo off\r\n", 11, 'A', 0, 0100755, NULL},
     {"run", "echo hi\n", 8, 'M', 0100755, 0100755, NULL},
     {"run", "#!/bin/sh\n", 10, 'M', 0100644, 0100755, "executable bit was set"},
     {"run", "#!/bin/sh\n", 10, 'M', 0100755, 0100644, "executable bit was removed"},

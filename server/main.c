@@ -210,6 +210,19 @@ serve_in_background(const struct command_line *line)
     return await_report(ends[0]);
 }
 
+/* A starter may have closed some of them; the store must not end up as our standard error. */
+static void
+keep_standard_descriptors(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -220,6 +233,7 @@ main(int argc, char **argv)
 
     if (r > 0)
         return r - 1;
+    keep_standard_descriptors();
     env_scrub();
     return line.foreground ? serve(&line, -1) : serve_in_background(&line);
 }

@@ -84,6 +84,15 @@ class Start(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(self.place.request("GET", "/auth/config")[0], 200)
 
+    def test_closed_standard_descriptors(self):
+        done = subprocess.run(["/bin/sh", "-c", 'exec "$0" <&- >&- 2>&-', flowd.PROGRAM],
+                              env=self.place.env, timeout=flowd.DEADLINE_SEC, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.place.request("GET", "/auth/config")[0], 200)
+        fds = "/proc/%d/fd/" % daemons(self.place)[0]
+        self.assertEqual(os.readlink(fds + "0"), "/dev/null")
+        self.assertEqual(os.readlink(fds + "2"), os.path.join(self.place.state, "flowd.log"))
+
     def test_second_daemon_names_the_first(self):
         run(self.place)
         done = run(self.place, "--foreground")

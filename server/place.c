@@ -200,6 +200,8 @@ place_listen(struct place *place, struct buf *error)
     r = r < 0 ? -errno : 0;
     (void)umask(mask);
     if (r == 0) {
+        if (place->listen_fd >= 0)
+            (void)close(place->listen_fd);
         place->listen_fd = take_fd(&fd);
         r = place_publish(place);
     }
@@ -218,6 +220,23 @@ int
 place_publish(struct place *place)
 {
     return rename(place->hidden_path, place->socket_path) < 0 ? -errno : 0;
+}
+
+int
+place_watch(const struct place *place)
+{
+    AUTO_CLOSE int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+
+    if (fd < 0 ||
+        inotify_add_watch(fd, place->dir, IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF) < 0)
+        return -errno;
+    return take_fd(&fd);
+}
+
+bool
+place_is_published(const struct place *place)
+{
+    return access(place->socket_path, F_OK) == 0;
 }
 
 int

@@ -30,12 +30,17 @@ void place_fini(struct place *place);
  * for long, for a daemon that is just starting or leaving. */
 int place_take(struct place *place, bool *ret_served, struct buf *error);
 
-/* Listens, then publishes. */
+/* Listens, then publishes; again when the socket was removed. */
 int place_listen(struct place *place, struct buf *error);
 
 /* Moves the socket out of sight (newcomers start the next daemon) or back. */
 int place_hide(struct place *place);
 int place_publish(struct place *place);
+
+/* A descriptor that is readable when something was removed from the directory: close-on-exec,
+ * non-blocking, the caller's to read and close. Or -errno. */
+int place_watch(const struct place *place);
+bool place_is_published(const struct place *place);
 
 /* The next connection of our own user, close-on-exec and non-blocking; -1 when there is none.
  */

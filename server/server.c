@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "lib/auto.h"
 #include "server/http.h"
 #include "server/log.h"
 #include "server/orphan.h"
@@ -26,7 +28,7 @@ struct server {
     struct turn turn; /* everything a turn works on */
     struct place *place;
     const struct server_options *options;
-    struct source listener, signals;
+    struct source listener, signals, removals;
     bool stopping;
     int64_t last_use_ns;
 };
@@ -63,6 +65,38 @@ signals_ready(struct source *source, uint32_t events)
         else
             server->stopping = true;
     }
+}
+
+/* A socket that somebody removed would leave us running and nobody able to come, with the lock
+ * that keeps the next daemon out. */
+static void
+removals_ready(struct source *source, uint32_t events)
+{
+    struct server *server = SOURCE_OWNER(source, struct server, removals);
+    AUTO_BUF struct buf error = BUF_INIT(8192);
+    char space[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+
+    (void)events;
+    while (read(source->fd, space, sizeof space) > 0)
+        ;
+    if (place_is_published(server->place))
+        return;
+    accept_all(server);
+    (void)loop_remove(server->turn.epoll_fd, &server->listener);
+    if (place_listen(server->place, &error) < 0) {
+        log_line("%s; the state directory is gone: leaving", buf_str(&error));
+        server->stopping = true;
+    } else {
+        log_line("%s had been removed and is there again", server->place->socket_path);
+    }
+}
+
+static int
+watch_removals(struct server *server)
+{
+    int fd = place_watch(server->place);
+
+    return fd < 0 ? fd : loop_add(server->turn.epoll_fd, &server->removals, fd, EPOLLIN);
 }
 
 static int
@@ -137,6 +171,9 @@ close_parts(struct server *server)
     reviewers_free(server->turn.reviewers);
     (void)loop_remove(server->turn.epoll_fd, &server->listener);
     fd = loop_remove(server->turn.epoll_fd, &server->signals);
+    if (fd >= 0)
+        (void)close(fd);
+    fd = loop_remove(server->turn.epoll_fd, &server->removals);
     if (fd >= 0)
         (void)close(fd);
     if (server->turn.epoll_fd >= 0)
@@ -236,13 +273,16 @@ server_run(struct place *place, const struct server_options *options,
                             .options = options,
                             .turn = {.epoll_fd = -1},
                             .listener = {.fd = -1, .ready = listener_ready},
-                            .signals = {.fd = -1, .ready = signals_ready}};
+                            .signals = {.fd = -1, .ready = signals_ready},
+                            .removals = {.fd = -1, .ready = removals_ready}};
     int r = open_parts(&server, error);
 
     if (r == 0)
         r = place_listen(place, error);
     if (r == 0)
         r = loop_add(server.turn.epoll_fd, &server.listener, place->listen_fd, EPOLLIN);
+    if (r == 0)
+        r = watch_removals(&server);
     if (r == 0) {
         log_line("%s serves %s", PACKAGE_STRING, place->url);
         server.last_use_ns = util_now_ns();

@@ -3,6 +3,7 @@
 """How kcap-flowd comes and goes: one daemon per state directory, whatever happens at once."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -79,7 +80,9 @@ class Start(unittest.TestCase):
 
     def test_a_killed_daemon_is_replaced(self):
         run(self.place)
-        os.kill(daemons(self.place)[0], 9)
+        pid = daemons(self.place)[0]
+        os.kill(pid, 9)
+        flowd.until("its end", lambda: not flowd.is_alive(pid))
         done = run(self.place)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(self.place.request("GET", "/auth/config")[0], 200)
@@ -92,6 +95,20 @@ class Start(unittest.TestCase):
         fds = "/proc/%d/fd/" % daemons(self.place)[0]
         self.assertEqual(os.readlink(fds + "0"), "/dev/null")
         self.assertEqual(os.readlink(fds + "2"), os.path.join(self.place.state, "flowd.log"))
+
+    def test_removed_socket_comes_back(self):
+        run(self.place)
+        for _ in range(3):
+            os.unlink(self.place.socket)
+            flowd.until("the socket", lambda: os.path.exists(self.place.socket))
+            self.assertEqual(self.place.request("GET", "/auth/config")[0], 200)
+        self.assertEqual(len(daemons(self.place)), 1)
+
+    def test_removed_directory_ends_the_daemon(self):
+        run(self.place)
+        pid = daemons(self.place)[0]
+        shutil.rmtree(self.place.state)
+        flowd.until("the daemon's end", lambda: not flowd.is_alive(pid))
 
     def test_second_daemon_names_the_first(self):
         run(self.place)

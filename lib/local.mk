@@ -1,6 +1,7 @@
 # What more than one part needs; linked into each, never installed.
 noinst_LTLIBRARIES += lib/libkcap.la
 lib_libkcap_la_SOURCES = \
+	lib/atomic.c lib/atomic.h \
 	lib/auto.h \
 	lib/buf.c lib/buf.h \
 	lib/json.c lib/json.h \

@@ -93,6 +93,23 @@ paths_state_dir(const char *override, const char *home, char **ret)
 }
 
 char *
+paths_config_dir(const char *override, const char *home)
+{
+    AUTO_FREE char *base = NULL;
+    char *dir;
+
+    if (override && override[0] == '/') {
+        dir = strdup(override);
+    } else {
+        base = home_dir(home);
+        dir = base ? paths_join(base, ".config/kcap") : NULL;
+    }
+    for (size_t len = dir ? strlen(dir) : 0; len > 1 && dir[len - 1] == '/'; len--)
+        dir[len - 1] = '\0';
+    return dir;
+}
+
+char *
 paths_exe_dir(void)
 {
     char exe[PATH_MAX];

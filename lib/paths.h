@@ -11,6 +11,10 @@
  * path is known, also on failure, so that the message can name it; else NULL. */
 int paths_state_dir(const char *override, const char *home, char **ret);
 
+/* The configuration directory: override (KCAP_CONFIG_DIR) when it is an absolute path, else
+ * HOME/.config/kcap. Nothing is made. NULL when out of memory or without any home. */
+char *paths_config_dir(const char *override, const char *home);
+
 /* Makes dir and its missing parents, 0700 each. Returns 0 or -errno. */
 int paths_make_dir(const char *dir);
 

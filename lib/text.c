@@ -198,3 +198,11 @@ text_is_blank(const char *text)
 {
     return !text || text[strspn(text, " \t\r\n\v\f")] == '\0';
 }
+
+uint64_t
+text_hash(const char *text, uint64_t start)
+{
+    for (; *text; text++)
+        start = (start ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return start;
+}

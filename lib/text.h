@@ -34,6 +34,10 @@ size_t text_prefix(const char *text, size_t len, size_t max);
 /* A whole decimal number from min to max and nothing else. */
 bool text_to_int(const char *text, int64_t min, int64_t max, int64_t *ret);
 
+/* 64 bits of FNV-1a over the text, from a start of the caller's: for file names, not against
+ * malice. */
+uint64_t text_hash(const char *text, uint64_t start);
+
 /* NULL, empty or white space alone. */
 bool text_is_blank(const char *text);
 

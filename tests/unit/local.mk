@@ -4,6 +4,7 @@ unit_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 EXTRA_DIST += tests/unit/suite.h
 if HAVE_CHECK
 unit_tests = \
+	tests/unit/test_atomic \
 	tests/unit/test_boundary \
 	tests/unit/test_buf \
 	tests/unit/test_cli \
@@ -18,6 +19,8 @@ unit_tests = \
 	tests/unit/test_windows
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
+tests_unit_test_atomic_LDADD = $(unit_ldadd)
+tests_unit_test_atomic_CFLAGS = $(unit_cflags)
 tests_unit_test_boundary_LDADD = $(unit_ldadd)
 tests_unit_test_boundary_CFLAGS = $(unit_cflags)
 tests_unit_test_buf_LDADD = $(unit_ldadd)

@@ -8,17 +8,12 @@
 #include <unistd.h>
 
 #include "host/arguments.h"
+#include "host/batch.h"
 #include "host/log.h"
 #include "host/reply.h"
+#include "host/settled.h"
 #include "host/waits.h"
 #include "host/wire.h"
-
-/* What became of an answer, on its way to the plugin. */
-struct settled {
-    struct settled *next;
-    uint64_t serial;
-    uint32_t outcome;
-};
 
 /* ---- life ---- */
 
@@ -54,6 +49,7 @@ call_free(struct kcap_call *call)
         (void)close(call->poll_fd);
     free(call->id);
     free(call->progress_token);
+    free(call->capabilities);
     free(call->args);
     free(call->text);
     caller_fini(&call->caller);
@@ -98,50 +94,6 @@ unlink_call(struct kcap_call *call)
     (void)pthread_cond_broadcast(&call->host->changed); /* somebody may wait for the last one */
 }
 
-/* ---- telling the plugin what became of an answer ---- */
-
-static void
-tell_settled(void *arg)
-{
-    struct host *host = arg;
-    struct settled *event;
-
-    (void)pthread_mutex_lock(&host->lock);
-    while ((event = host->settled_first)) {
-        host->settled_first = event->next;
-        if (!host->settled_first)
-            host->settled_last = NULL;
-        (void)pthread_mutex_unlock(&host->lock);
-        host->plugin.desc.settled(host->ctx, event->serial, event->outcome);
-        free(event);
-        (void)pthread_mutex_lock(&host->lock);
-    }
-    host->settling = false;
-    (void)pthread_cond_broadcast(&host->changed);
-    (void)pthread_mutex_unlock(&host->lock);
-}
-
-/* Puts an outcome in line; one job at a time tells them, so their order holds. Under lock. */
-static void
-queue_settled(struct host *host, uint64_t serial, uint32_t outcome)
-{
-    struct settled *event;
-
-    if (!host->plugin.desc.settled)
-        return;
-    event = malloc(sizeof *event);
-    if (!event)
-        return;
-    *event = (struct settled){.serial = serial, .outcome = outcome};
-    if (host->settled_last)
-        host->settled_last->next = event;
-    else
-        host->settled_first = event;
-    host->settled_last = event;
-    if (!host->settling)
-        host->settling = workers_submit(&host->workers, tell_settled, host) == KCAP_OK;
-}
-
 /* Told once: after the plugin returned, when the outcome is known. Under lock. */
 static void
 settle(struct kcap_call *call)
@@ -149,7 +101,7 @@ settle(struct kcap_call *call)
     if (call->kind != CALL_TOOL || call->outcome_told || !call->returned || call->outcome == 0)
         return;
     call->outcome_told = true;
-    queue_settled(call->host, call->serial, call->outcome);
+    settled_queue(call->host, call->serial, call->outcome);
 }
 
 void
@@ -208,7 +160,7 @@ run_tool(struct kcap_call *call)
     cancelled = call->cancelled;
     (void)pthread_mutex_unlock(&host->lock);
     if (!cancelled && !arguments_prepare(call, call->schema, &why)) {
-        (void)call_answer(call, true, buf_str(&why), why.len, NULL, 0);
+        call_answer_error(call, buf_str(&why));
     } else if (!cancelled) {
         r = host->plugin.desc.call(host->ctx, call, call->tool, call->args, call->args_len);
         if (r < 0)
@@ -218,7 +170,7 @@ run_tool(struct kcap_call *call)
     answered = call->answered || call->cancelled;
     (void)pthread_mutex_unlock(&host->lock);
     if (!answered)
-        (void)call_answer(call, true, no_result, sizeof no_result - 1, NULL, 0);
+        call_answer_error(call, no_result);
 }
 
 static void
@@ -292,67 +244,67 @@ call_adopt(struct kcap_call *call)
 
 /* ---- answers and cancels ---- */
 
-/* Keeps the id for a cancel that may be on its way. Under lock. */
-static void
-remember_answered(struct kcap_call *call)
-{
-    struct host *host = call->host;
-    struct answered *slot = &host->answered[host->next_answered++ % HOST_ANSWERED];
-
-    if (!host->plugin.desc.settled || !call->id)
-        return;
-    free(slot->id);
-    slot->id = strdup(call->id);
-    slot->serial = call->serial;
-}
-
 /* The shell's call: the answer stays here. Under lock. */
 static bool
-keep_answer(struct kcap_call *call, bool is_error, const char *text, size_t text_len)
+keep_answer(struct kcap_call *call, const struct answer *answer)
 {
-    call->text = malloc(text_len + 1);
+    call->text = malloc(answer->text_len + 1);
     if (!call->text)
         return false;
-    memcpy(call->text, text, text_len);
-    call->text[text_len] = '\0';
-    call->text_len = text_len;
-    call->is_error = is_error;
+    memcpy(call->text, answer->text, answer->text_len);
+    call->text[answer->text_len] = '\0';
+    call->text_len = answer->text_len;
+    call->is_error = answer->is_error;
+    call->outcome = KCAP_SETTLED_WRITTEN;
     return true;
 }
 
+/* Under lock. */
+static bool
+queue_answer(struct kcap_call *call, struct buf *line)
+{
+    struct batch *batch = call->batch;
+    bool queued;
+
+    call->refs++;
+    call->batch = NULL;
+    queued =
+        batch ? batch_deliver(batch, line, call) : wire_queue(call->host->wire, line, call);
+    if (!queued)
+        call->refs--;
+    return queued;
+}
+
 int32_t
-call_answer(struct kcap_call *call, bool is_error, const char *text, size_t text_len,
-            const char *json, size_t json_len)
+call_answer(struct kcap_call *call, const struct answer *answer)
 {
     struct host *host = call->host;
     AUTO_BUF struct buf line = BUF_INIT(REPLY_MAX_LEN);
-    bool queued = false;
 
     if (call->kind != CALL_TOOL)
         return KCAP_E_INVALID;
     if (host->wire)
-        reply_call(&line, call->id, is_error, text, text_len, json, json_len);
+        reply_call(&line, call, answer);
 
     (void)pthread_mutex_lock(&host->lock);
     if (!call->answered && !call->cancelled) {
-        if (host->wire) {
-            call->refs++;
-            queued = wire_queue(host->wire, &line, call);
-            if (!queued)
-                call->refs--;
-        } else {
-            queued = keep_answer(call, is_error, text, text_len);
-            call->outcome = KCAP_SETTLED_WRITTEN;
-        }
-        call->answered = queued;
-        if (queued)
-            remember_answered(call);
+        call->answered = host->wire ? queue_answer(call, &line) : keep_answer(call, answer);
+        if (call->answered)
+            settled_remember(call);
     }
     (void)pthread_cond_broadcast(&host->changed);
     (void)pthread_mutex_unlock(&host->lock);
-    if (queued && host->wire)
+    if (host->wire)
         wire_flush(host->wire);
     return KCAP_OK;
+}
+
+void
+call_answer_error(struct kcap_call *call, const char *text)
+{
+    struct answer answer = {.is_error = true, .text = text, .text_len = strlen(text)};
+
+    (void)call_answer(call, &answer);
 }
 
 bool
@@ -385,6 +337,10 @@ cancel_locked(struct kcap_call *call)
     if (call->answered || call->cancelled)
         return;
     call->cancelled = true;
+    if (call->batch) {
+        batch_skip(call->batch);
+        call->batch = NULL;
+    }
     waits_wake(call);
 }
 
@@ -408,15 +364,7 @@ calls_cancel(struct host *host, struct span id)
             return;
         }
     }
-    for (unsigned i = 0; i < HOST_ANSWERED; i++) {
-        struct answered *slot = &host->answered[i];
-        if (slot->id && span_same(id, (struct span){slot->id, strlen(slot->id)})) {
-            queue_settled(host, slot->serial, KCAP_SETTLED_LATE_CANCEL);
-            free(slot->id);
-            slot->id = NULL;
-            break;
-        }
-    }
+    settled_late_cancel(host, id);
     (void)pthread_mutex_unlock(&host->lock);
 }
 
@@ -453,7 +401,7 @@ calls_tick(struct host *host, int64_t now_ns)
     (void)pthread_mutex_unlock(&host->lock);
     if (late) {
         log_linef(KCAP_LOG_WARN, "tool %s overran its window", late->tool->name);
-        (void)call_answer(late, true, overrun, sizeof overrun - 1, NULL, 0);
+        call_answer_error(late, overrun);
         call_unref(late);
     }
     return next_ns;

@@ -28,12 +28,16 @@ struct kcap_call {
     struct host *host;
     struct kcap_call *next, **place; /* host->calls */
     struct kcap_call *next_serial;   /* waiting for a SERIAL plugin */
+    struct kcap_call *next_in_line;  /* answered by the same line of the wire: a batch */
     enum call_kind kind;
     uint64_t serial;
     unsigned refs;
 
     /* What was asked; set once. */
     char *id;             /* raw JSON token; NULL when nobody waits on the wire */
+    bool stateless;       /* the request's era */
+    struct batch *batch;  /* where the answer goes instead of the wire; NULL once it went */
+    char *capabilities;   /* the client's, as JSON text, or NULL */
     char *progress_token; /* raw JSON token, or NULL */
     const struct kcap_tool *tool;
     const cJSON *schema; /* the tool's input schema */
@@ -85,9 +89,23 @@ unsigned calls_in_flight(struct host *host);
 void calls_cancel(struct host *host, struct span id);
 void call_cancel(struct kcap_call *call);
 
+/* What a call is answered with. */
+struct answer {
+    bool is_error;
+    const char *text; /* for the model; with is_content a JSON array of content blocks */
+    size_t text_len;
+    bool is_content;
+    const char *json; /* structured content, or NULL */
+    size_t json_len;
+    const char
+        *missing_capability; /* set: a protocol error that names it, instead of a result */
+};
+
 /* The answer, from the plugin or the host; the first one counts. */
-int32_t call_answer(struct kcap_call *call, bool is_error, const char *text, size_t text_len,
-                    const char *json, size_t json_len);
+int32_t call_answer(struct kcap_call *call, const struct answer *answer);
+
+/* The same with an error text of the host's own. */
+void call_answer_error(struct kcap_call *call, const char *text);
 
 /* The last byte of the call's answer left (true), or never will (false). */
 void call_written(struct kcap_call *call, bool written);

@@ -24,6 +24,9 @@ static const char help_text[] =
     "                       exit 0, or 1 when the tool reports an error\n"
     "  --call-window SEC    end each call after SEC seconds at the latest, whoever the client\n"
     "                       is (also KCAP_CALL_WINDOW_SEC)\n"
+    "  --no-discover        answer server/discover as unknown, so that clients which probe "
+    "with\n"
+    "                       it fall back to initialize\n"
     "  --list-plugins       name, trust class and file of each plugin that can be loaded\n"
     "  --help, --version    with --plugin NAME, --help describes that plugin\n"
     "\n"
@@ -134,6 +137,10 @@ cli_parse(int argc, char **argv, struct cli *ret)
             if (cli.n_command == 0)
                 return bad_usage("no command after --", NULL);
             break;
+        }
+        if (strcmp(word, "--no-discover") == 0) {
+            cli.no_discover = true;
+            continue;
         }
         if (strcmp(word, "--call-window") == 0) {
             const char *seconds = value_of(argc, argv, &i);

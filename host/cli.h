@@ -25,6 +25,7 @@ struct cli {
     const char *plugin_root; /* --plugin-root, or NULL: the installed directory */
     char **options;          /* key=value words after the plugin's name */
     int n_options;
+    bool no_discover;          /* --no-discover */
     const char *call_tool;     /* --call */
     const char *call_argument; /* its JSON, @FILE or -, or NULL */
     int64_t call_window_ns;    /* --call-window or KCAP_CALL_WINDOW_SEC; 0: not given */

@@ -32,6 +32,7 @@ struct host {
 
     struct workers workers;
     struct wire *wire; /* NULL when a single call or command is run from the shell */
+    char *server_info; /* {"name":..,"version":..}, with the wire */
 
     /* Everything below, and every call's state, is under lock. */
     pthread_mutex_t lock;
@@ -47,7 +48,7 @@ struct host {
     bool serial_busy;
     struct answered answered[HOST_ANSWERED]; /* ring */
     unsigned next_answered;
-    struct settled *settled_first, *settled_last; /* for the plugin, in order (calls.c) */
+    struct settled *settled_first, *settled_last; /* for the plugin, in order (settled.c) */
     bool settling;
 };
 

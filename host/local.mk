@@ -2,15 +2,19 @@
 noinst_LTLIBRARIES += host/libhost.la
 host_libhost_la_SOURCES = \
 	host/arguments.c host/arguments.h \
+	host/batch.c host/batch.h \
 	host/boundary.c host/boundary.h \
 	host/calls.c host/calls.h \
 	host/cli.c host/cli.h \
 	host/clock.c host/clock.h \
 	host/descriptor.c host/descriptor.h \
 	host/elfnote.c host/elfnote.h \
+	host/era.c host/era.h \
 	host/host.c host/host.h \
+	host/listen.c host/listen.h \
 	host/loader.c host/loader.h \
 	host/log.c host/log.h \
+	host/methods.c host/methods.h \
 	host/plugindirs.c host/plugindirs.h \
 	host/protocol.c host/protocol.h \
 	host/reader.c host/reader.h \
@@ -19,6 +23,7 @@ host_libhost_la_SOURCES = \
 	host/schema.c host/schema.h \
 	host/serve.c \
 	host/session.c host/session.h \
+	host/settled.c host/settled.h \
 	host/shell.c \
 	host/signals.c host/signals.h \
 	host/table.c \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MCP itself: which method, in which revision, answered how. Main thread only; never waits for
- * a tool. */
+/* MCP itself: which method, in which era, answered how. Main thread only; never waits for a
+ * tool. */
 #ifndef KCAP_HOST_PROTOCOL_H
 #define KCAP_HOST_PROTOCOL_H
 
@@ -8,12 +8,15 @@
 #include <stdint.h>
 
 #include "host/host.h"
+#include "host/listen.h"
 
 struct protocol {
     struct host *host;
-    const char *revision; /* negotiated, or NULL before initialize */
-    char *client_name, *client_version;
-    char *tools; /* the tools/list result */
+    const char *revision; /* negotiated by initialize; NULL before */
+    char *client_name, *client_version, *client_capabilities; /* of initialize */
+    char *tools; /* member "tools" of a tools/list result */
+    struct listen listen;
+    struct batch *batch; /* the one whose members are being read, or NULL */
 };
 
 /* Returns 0, or -1 when out of memory. */
@@ -24,5 +27,8 @@ void protocol_line(struct protocol *protocol, const char *line, size_t len, int6
 
 /* A line over the reader's limit. */
 void protocol_line_too_long(struct protocol *protocol);
+
+/* The end of input: closes what only the client's presence kept open. */
+void protocol_end(struct protocol *protocol);
 
 #endif

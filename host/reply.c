@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "host/calls.h"
+#include "host/rpc.h"
 #include "lib/text.h"
 
 /* JSON text from elsewhere may be laid out over lines; between values, a line end is but a
@@ -22,30 +24,52 @@ add_json_on_one_line(struct buf *to, const char *json, size_t len)
 }
 
 static void
-begin(struct buf *to, const char *id, size_t id_len)
+begin(struct buf *to, struct span id)
 {
     buf_adds(to, "{\"jsonrpc\":\"2.0\"");
-    if (id) {
+    if (id.p) {
         buf_adds(to, ",\"id\":");
-        buf_add(to, id, id_len);
+        buf_add(to, id.p, id.len);
     }
 }
 
-void
-reply_result(struct buf *to, const char *id, size_t id_len, const char *result,
-             size_t result_len)
+static void
+begin_result(struct buf *to, struct span id, const char *server_info)
 {
-    begin(to, id, id_len);
-    buf_adds(to, ",\"result\":");
-    buf_add(to, result, result_len);
-    buf_adds(to, "}\n");
+    begin(to, id);
+    buf_adds(to, ",\"result\":{");
+    if (server_info)
+        buf_addf(to,
+                 "\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/"
+                 "serverInfo\":%s},",
+                 server_info);
+}
+
+/* Ends a result whose last member may have left a comma. */
+static void
+end_result(struct buf *to)
+{
+    if (buf_ok(to) && to->len > 0 && to->data[to->len - 1] == ',')
+        to->data[--to->len] = '\0';
+    buf_adds(to, "}}\n");
 }
 
 void
-reply_error(struct buf *to, const char *id, size_t id_len, int code, const char *message,
-            const char *data)
+reply_result(struct buf *to, struct span id, const char *members, const char *server_info,
+             bool cacheable)
 {
-    begin(to, id, id_len);
+    begin_result(to, id, server_info);
+    if (server_info &&
+        cacheable) /* our lists are the same for everyone and for the process's life */
+        buf_adds(to, "\"ttlMs\":300000,\"cacheScope\":\"public\",");
+    buf_adds(to, members);
+    end_result(to);
+}
+
+void
+reply_error(struct buf *to, struct span id, int code, const char *message, const char *data)
+{
+    begin(to, id);
     buf_addf(to, ",\"error\":{\"code\":%d,\"message\":", code);
     text_add_json(to, message, strlen(message));
     if (data)
@@ -53,19 +77,43 @@ reply_error(struct buf *to, const char *id, size_t id_len, int code, const char 
     buf_adds(to, "}}\n");
 }
 
-void
-reply_call(struct buf *to, const char *id, bool is_error, const char *text, size_t text_len,
-           const char *json, size_t json_len)
+static void
+add_content(struct buf *to, const struct answer *answer)
 {
-    begin(to, id, id ? strlen(id) : 0);
-    buf_adds(to, ",\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
-    text_add_json(to, text, text_len);
-    buf_adds(to, "}]");
-    if (json) {
-        buf_adds(to, ",\"structuredContent\":");
-        add_json_on_one_line(to, json, json_len);
+    buf_adds(to, "\"content\":");
+    if (answer->is_content) {
+        add_json_on_one_line(to, answer->text, answer->text_len);
+        return;
     }
-    buf_adds(to, is_error ? ",\"isError\":true}}\n" : "}}\n");
+    buf_adds(to, "[{\"type\":\"text\",\"text\":");
+    text_add_json(to, answer->text, answer->text_len);
+    buf_adds(to, "}]");
+}
+
+void
+reply_call(struct buf *to, const struct kcap_call *call, const struct answer *answer)
+{
+    struct span id = {call->id, call->id ? strlen(call->id) : 0};
+
+    if (answer->missing_capability) {
+        AUTO_BUF struct buf data = BUF_INIT(1024);
+
+        buf_adds(&data, "{\"requiredCapabilities\":{");
+        text_add_json(&data, answer->missing_capability, strlen(answer->missing_capability));
+        buf_adds(&data, ":{}}}");
+        reply_error(to, id, RPC_MISSING_CAPABILITY, "Missing required client capability",
+                    buf_str(&data));
+        return;
+    }
+    begin_result(to, id, call->stateless ? call->host->server_info : NULL);
+    add_content(to, answer);
+    if (answer->json) {
+        buf_adds(to, ",\"structuredContent\":");
+        add_json_on_one_line(to, answer->json, answer->json_len);
+    }
+    if (answer->is_error)
+        buf_adds(to, ",\"isError\":true");
+    end_result(to);
 }
 
 void
@@ -121,11 +169,11 @@ add_tool(struct buf *to, const struct kcap_tool *tool)
 void
 reply_tools(struct buf *to, const struct kcap_plugin *plugin)
 {
-    buf_adds(to, "{\"tools\":[");
+    buf_adds(to, "\"tools\":[");
     for (size_t i = 0; plugin->tools && plugin->tools[i]; i++) {
         if (i > 0)
             buf_addc(to, ',');
         add_tool(to, plugin->tools[i]);
     }
-    buf_adds(to, "]}");
+    buf_adds(to, "]");
 }

@@ -21,27 +21,17 @@ is_usable_id(struct span id)
 }
 
 void
-rpc_read(const char *line, size_t len, struct rpc *ret)
+rpc_read_member(struct span member, struct rpc *ret)
 {
     struct span version = {NULL, 0}, result = {NULL, 0}, error = {NULL, 0}, key, value;
     struct span_iter iter;
-    struct jscan scan;
-    int r = jscan(line, len, &scan);
 
     *ret = (struct rpc){.kind = RPC_REQUEST};
-    if (r == JSCAN_DUPLICATE) {
-        bad(ret, RPC_INVALID_REQUEST, "Invalid request: duplicate member name");
-        return;
-    }
-    if (r < 0) {
-        bad(ret, RPC_PARSE_ERROR, jscan_message(r));
-        return;
-    }
-    if (span_type(scan.value) != '{') {
+    if (span_type(member) != '{') {
         bad(ret, RPC_INVALID_REQUEST, "Invalid request: a message is a JSON object");
         return;
     }
-    span_members(scan.value, &iter);
+    span_members(member, &iter);
     while (span_next_member(&iter, &key, &value)) {
         if (span_is(key, "jsonrpc"))
             version = value;
@@ -79,4 +69,19 @@ rpc_read(const char *line, size_t len, struct rpc *ret)
         ret->kind = RPC_NOTIFICATION;
     if (span_type(ret->params) == 'n')
         ret->params = (struct span){NULL, 0};
+}
+
+void
+rpc_read(const char *line, size_t len, bool allow_batch, struct rpc *ret)
+{
+    struct jscan scan;
+    int r = jscan(line, len, &scan);
+
+    *ret = (struct rpc){.kind = RPC_BATCH, .params = scan.value};
+    if (r == JSCAN_DUPLICATE)
+        bad(ret, RPC_INVALID_REQUEST, "Invalid request: duplicate member name");
+    else if (r < 0)
+        bad(ret, RPC_PARSE_ERROR, jscan_message(r));
+    else if (!allow_batch || !span_has_elements(scan.value))
+        rpc_read_member(scan.value, ret);
 }

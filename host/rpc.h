@@ -4,6 +4,7 @@
 #ifndef KCAP_HOST_RPC_H
 #define KCAP_HOST_RPC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/span.h"
@@ -14,11 +15,16 @@
 #define RPC_INVALID_PARAMS   (-32602)
 #define RPC_INTERNAL_ERROR   (-32603)
 
+/* of the stateless era */
+#define RPC_MISSING_CAPABILITY  (-32021)
+#define RPC_UNSUPPORTED_VERSION (-32022)
+
 enum rpc_kind {
     RPC_REQUEST,      /* id and method */
     RPC_NOTIFICATION, /* method, no id */
     RPC_IGNORE, /* must not be answered: an answer we did not ask for, a malformed notification
                  */
+    RPC_BATCH,  /* params is the array */
     RPC_BAD,    /* to be answered with code and text, with id when that is set */
 };
 
@@ -29,7 +35,11 @@ struct rpc {
     const char *text;
 };
 
-/* Reads line[0..len), which need not end in NUL. */
-void rpc_read(const char *line, size_t len, struct rpc *ret);
+/* Reads line[0..len), which need not end in NUL. A non-empty array is RPC_BATCH if batches are
+ * allowed. */
+void rpc_read(const char *line, size_t len, bool allow_batch, struct rpc *ret);
+
+/* Reads one member of a batch. */
+void rpc_read_member(struct span member, struct rpc *ret);
 
 #endif

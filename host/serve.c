@@ -113,6 +113,7 @@ host_serve(struct host *host)
             handle_lines(&protocol, &reader);
         }
     }
+    protocol_end(&protocol);
     drain(host);
     return 0;
 }

@@ -157,23 +157,85 @@ table_progress(struct kcap_call *call, double done, double total, const char *te
     return end;
 }
 
+/* The plugin's own JSON goes out inside our line, so it is checked here. */
+static bool
+is_json(const char *json, size_t len, char type)
+{
+    struct jscan scan;
+
+    return jscan(json, len, &scan) == JSCAN_OK && span_type(scan.value) == type;
+}
+
+static int32_t
+answer_defect(struct kcap_call *call, const char *what)
+{
+    log_linef(KCAP_LOG_ERROR, "tool %s: %s", call->tool ? call->tool->name : "?", what);
+    call_answer_error(call, what);
+    return KCAP_E_INVALID;
+}
+
+static int32_t
+give_answer(struct kcap_call *call, const struct answer *answer)
+{
+    if (answer->json && !is_json(answer->json, answer->json_len, '{'))
+        return answer_defect(call,
+                             "The plugin's structured result is not a JSON object; this is a "
+                             "defect of the plugin.");
+    if (answer->is_content && !is_json(answer->text, answer->text_len, '['))
+        return answer_defect(
+            call, "The plugin's content is not a JSON array; this is a defect of the "
+                  "plugin.");
+    return call_answer(call, answer);
+}
+
 static int32_t
 table_result(struct kcap_call *call, int32_t is_error, const char *text, size_t text_len,
              const char *json, size_t json_len)
 {
-    static const char bad[] =
-        "The plugin's structured result is not a JSON object; this is a defect of "
-        "the plugin. Its text was:\n";
+    struct answer answer = {.is_error = is_error != 0,
+                            .text = text,
+                            .text_len = text_len,
+                            .json = json,
+                            .json_len = json_len};
+
+    return give_answer(call, &answer);
+}
+
+static int32_t
+table_content(struct kcap_call *call, int32_t is_error, const char *content, size_t content_len,
+              const char *json, size_t json_len)
+{
+    struct answer answer = {.is_error = is_error != 0,
+                            .text = content,
+                            .text_len = content_len,
+                            .is_content = true,
+                            .json = json,
+                            .json_len = json_len};
+
+    return give_answer(call, &answer);
+}
+
+static int32_t
+table_require(struct kcap_call *call, const char *capability)
+{
+    struct answer answer = {.missing_capability = capability, .text = ""};
+    AUTO_BUF struct buf text = BUF_INIT(1024);
     struct jscan scan;
 
-    if (json && (jscan(json, json_len, &scan) != JSCAN_OK || span_type(scan.value) != '{')) {
-        AUTO_BUF struct buf both = BUF_INIT(REPLY_MAX_LEN);
-        buf_adds(&both, bad);
-        buf_add(&both, text, text_len);
-        (void)call_answer(call, true, buf_str(&both), both.len, NULL, 0);
-        return KCAP_E_INVALID;
+    if (call->capabilities &&
+        jscan(call->capabilities, strlen(call->capabilities), &scan) == JSCAN_OK &&
+        span_get(scan.value, capability).p)
+        return KCAP_OK;
+    if (call->stateless) {
+        (void)call_answer(call, &answer);
+    } else {
+        buf_addf(
+            &text,
+            "This tool needs a client with the capability '%s', which yours does not declare.",
+            capability);
+        call_answer_error(call, buf_str(&text));
     }
-    return call_answer(call, is_error != 0, text, text_len, json, json_len);
+    return KCAP_E_UNSUPPORTED;
 }
 
 static int32_t
@@ -241,6 +303,8 @@ host_table_init(struct host *host)
         .client = table_client,
         .progress = table_progress,
         .result = table_result,
+        .content = table_content,
+        .require = table_require,
         .background = table_background,
         .extension = table_extension,
     };

@@ -112,8 +112,10 @@ report(struct line *done)
     while (done) {
         struct line *next = done->next;
 
-        if (done->call)
-            call_written(done->call, true);
+        for (struct kcap_call *call = done->call, *behind; call; call = behind) {
+            behind = call->next_in_line;
+            call_written(call, true);
+        }
         free(done->data);
         free(done);
         done = next;

@@ -191,6 +191,42 @@ span_next_member(struct span_iter *iter, struct span *ret_key, struct span *ret_
     return true;
 }
 
+void
+span_elements(struct span array, struct span_iter *ret)
+{
+    bool is_array = span_type(array) == '[';
+
+    ret->p = is_array ? array.p + 1 : NULL;
+    ret->end = is_array ? array.p + array.len - 1 : NULL;
+}
+
+bool
+span_next_element(struct span_iter *iter, struct span *ret_value)
+{
+    const char *p = iter->p;
+
+    if (!p)
+        return false;
+    p = skip_checked_space(p, iter->end);
+    if (p < iter->end && *p == ',')
+        p = skip_checked_space(p + 1, iter->end);
+    if (p >= iter->end)
+        return false;
+    iter->p = skip_checked_value(p, iter->end);
+    *ret_value = (struct span){p, (size_t)(iter->p - p)};
+    return true;
+}
+
+bool
+span_has_elements(struct span array)
+{
+    struct span_iter iter;
+    struct span value;
+
+    span_elements(array, &iter);
+    return span_next_element(&iter, &value);
+}
+
 struct span
 span_get(struct span object, const char *name)
 {

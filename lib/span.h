@@ -23,6 +23,11 @@ struct span_iter {
 void span_members(struct span object, struct span_iter *ret);
 bool span_next_member(struct span_iter *iter, struct span *ret_key, struct span *ret_value);
 
+/* Walks the elements of an array. */
+void span_elements(struct span array, struct span_iter *ret);
+bool span_next_element(struct span_iter *iter, struct span *ret_value);
+bool span_has_elements(struct span array);
+
 /* The member's value, or an absent span; also when object is no object. */
 struct span span_get(struct span object, const char *name);
 

@@ -275,6 +275,16 @@ struct kcap_host {
      * has none. Loaded on the first request for it; the table lives as long as the process.
      * [any] */
     const void *(*extension)(const struct kcap_host *host, const char *name);
+
+    /* As result, with MCP content blocks (text, image, audio, resource, ...) as the text of a
+     * JSON array instead of one text. From the shell the array itself is printed. [worker] */
+    int32_t (*content)(struct kcap_call *call, int32_t is_error, const char *content,
+                       size_t content_len, const char *json, size_t json_len);
+
+    /* Whether the client declares a capability, such as "sampling". Returns 0, or
+     * KCAP_E_UNSUPPORTED after answering the call with the error that says so; return then.
+     * [worker] */
+    int32_t (*require)(struct kcap_call *call, const char *capability);
 };
 
 /* Whether *ptr reaches as far as field. */

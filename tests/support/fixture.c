@@ -107,6 +107,94 @@ do_bad_json(struct kcap_call *call, const cJSON *args)
     (void)host->result(call, 0, "text", 4, "[1]", 3);
 }
 
+/* ---- what the official conformance suite calls by name ---- */
+
+#define PNG                                                                                    \
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E" \
+    "rkJggg=="
+#define WAV               "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
+#define TEXT_BLOCK(text_) "{\"type\":\"text\",\"text\":\"" text_ "\"}"
+#define IMAGE_BLOCK       "{\"type\":\"image\",\"data\":\"" PNG "\",\"mimeType\":\"image/png\"}"
+
+static void
+say_content(struct kcap_call *call, const char *blocks)
+{
+    (void)host->content(call, 0, blocks, strlen(blocks), NULL, 0);
+}
+
+static void
+do_simple_text(struct kcap_call *call, const cJSON *args)
+{
+    (void)args;
+    say(call, "This is a simple text response for testing.");
+}
+
+static void
+do_image(struct kcap_call *call, const cJSON *args)
+{
+    (void)args;
+    say_content(call, "[" IMAGE_BLOCK "]");
+}
+
+static void
+do_audio(struct kcap_call *call, const cJSON *args)
+{
+    (void)args;
+    say_content(call, "[{\"type\":\"audio\",\"data\":\"" WAV "\",\"mimeType\":\"audio/wav\"}]");
+}
+
+static void
+do_resource(struct kcap_call *call, const cJSON *args)
+{
+    (void)args;
+    say_content(call,
+                "[{\"type\":\"resource\",\"resource\":{\"uri\":\"test://embedded-resource\","
+                "\"mimeType\":\"text/plain\",\"text\":\"This is an embedded resource "
+                "content.\"}}]");
+}
+
+static void
+do_mixed(struct kcap_call *call, const cJSON *args)
+{
+    (void)args;
+    say_content(
+        call,
+        "[" TEXT_BLOCK("Multiple content types test:") "," IMAGE_BLOCK
+                                                       ",\n{\"type\":\"resource\",\"resource\":"
+                                                       "{\"uri\":\"test://mixed-content-"
+                                                       "resource\",\"mimeType\":\"application/"
+                                                       "json\",\"text\":\"{}\"}}]");
+}
+
+static void
+do_progress(struct kcap_call *call, const cJSON *args)
+{
+    (void)args;
+    for (int done = 0; done <= 100; done += 50) {
+        (void)host->progress(call, done, 100, NULL);
+        if (host->wait(call, KCAP_SEQ_NONE, NULL, 0, host->now_ns(host) + 50 * NS_PER_MS) !=
+            KCAP_WAIT_TIMEOUT)
+            return;
+    }
+    say(call, "done");
+}
+
+static void
+do_sampling(struct kcap_call *call, const cJSON *args)
+{
+    (void)args;
+    if (host->require(call, "sampling") == KCAP_OK)
+        say(call, "it is there");
+}
+
+static void
+do_elicitation(struct kcap_call *call, const cJSON *args)
+{
+    (void)args;
+    if (host->require(call, "elicitation") == KCAP_OK)
+        say(call, "no input needed");
+}
+
 /* Who the host says is calling. */
 static void
 do_whoami(struct kcap_call *call, const cJSON *args)
@@ -163,6 +251,38 @@ static const struct tool {
      .run = do_bad_json},
     {TOOL("whoami", "Says who is calling.", "{\"type\":\"object\"}", NULL, 0),
      .run = do_whoami},
+    {TOOL("test_simple_text", "One text.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_simple_text},
+    {TOOL("test_image_content", "An image.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_image},
+    {TOOL("test_audio_content", "A sound.", "{\"type\":\"object\"}", NULL, 0), .run = do_audio},
+    {TOOL("test_embedded_resource", "A resource.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_resource},
+    {TOOL("test_multiple_content_types", "Several.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_mixed},
+    {TOOL("test_tool_with_progress", "Three steps.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_progress},
+    {TOOL("test_missing_capability", "Needs sampling.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_sampling},
+    {TOOL("test_streaming_elicitation", "Needs elicitation.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_elicitation},
+    {TOOL("test_logging_tool", "Logs nothing to the client.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_simple_text},
+    {TOOL("json_schema_2020_12_tool", "Its schema comes back as it is.",
+          "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\","
+          "\"$defs\":{\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\","
+          "\"properties\":{"
+          "\"street\":{\"type\":\"string\"},\"city\":{\"type\":\"string\"}}}},\"properties\":{"
+          "\"name\":{\"type\":\"string\"},\"address\":{\"$ref\":\"#/$defs/address\"},"
+          "\"contactMethod\":{\"type\":\"string\",\"enum\":[\"phone\",\"email\"]},"
+          "\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}},"
+          "\"allOf\":[{\"anyOf\":[{\"required\":[\"phone\"]},{\"required\":[\"email\"]}]}],"
+          "\"if\":{\"properties\":{\"contactMethod\":{\"const\":\"phone\"}},\"required\":["
+          "\"contactMethod\"]},\"then\":{\"required\":[\"phone\"]},\"else\":{\"required\":["
+          "\"email\"]},"
+          "\"additionalProperties\":false}",
+          NULL, 0),
+     .run = do_simple_text},
 };
 #define N_TOOLS (sizeof table / sizeof table[0])
 
@@ -206,8 +326,11 @@ run_hello(void *ctx, struct kcap_call *call, int32_t argc, const char *const *ar
 }
 
 static const struct kcap_tool *const tools[] = {
-    &table[0].tool, &table[1].tool, &table[2].tool, &table[3].tool, &table[4].tool,
-    &table[5].tool, &table[6].tool, &table[7].tool, &table[8].tool, NULL};
+    &table[0].tool,  &table[1].tool,  &table[2].tool,  &table[3].tool,  &table[4].tool,
+    &table[5].tool,  &table[6].tool,  &table[7].tool,  &table[8].tool,  &table[9].tool,
+    &table[10].tool, &table[11].tool, &table[12].tool, &table[13].tool, &table[14].tool,
+    &table[15].tool, &table[16].tool, &table[17].tool, &table[18].tool, NULL};
+_Static_assert(sizeof tools / sizeof tools[0] == N_TOOLS + 1, "every tool is listed");
 static const struct kcap_command hello = {sizeof hello, 0, "hello", "prints a greeting",
                                           run_hello};
 static const struct kcap_command *const commands[] = {&hello, NULL};

@@ -46,7 +46,7 @@ START_TEST(line_row)
 {
     struct rpc rpc;
 
-    rpc_read(rows[_i].line, strlen(rows[_i].line), &rpc);
+    rpc_read(rows[_i].line, strlen(rows[_i].line), false, &rpc);
     ck_assert_int_eq(rpc.kind, rows[_i].kind);
     if (rpc.kind == RPC_BAD)
         ck_assert_int_eq(rpc.code, rows[_i].code);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "host/settled.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct settled {
+    struct settled *next;
+    uint64_t serial;
+    uint32_t outcome;
+};
+
+static void
+tell_settled(void *arg)
+{
+    struct host *host = arg;
+    struct settled *event;
+
+    (void)pthread_mutex_lock(&host->lock);
+    while ((event = host->settled_first)) {
+        host->settled_first = event->next;
+        if (!host->settled_first)
+            host->settled_last = NULL;
+        (void)pthread_mutex_unlock(&host->lock);
+        host->plugin.desc.settled(host->ctx, event->serial, event->outcome);
+        free(event);
+        (void)pthread_mutex_lock(&host->lock);
+    }
+    host->settling = false;
+    (void)pthread_cond_broadcast(&host->changed);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+void
+settled_queue(struct host *host, uint64_t serial, uint32_t outcome)
+{
+    struct settled *event;
+
+    if (!host->plugin.desc.settled)
+        return;
+    event = malloc(sizeof *event);
+    if (!event)
+        return;
+    *event = (struct settled){.serial = serial, .outcome = outcome};
+    if (host->settled_last)
+        host->settled_last->next = event;
+    else
+        host->settled_first = event;
+    host->settled_last = event;
+    if (!host->settling)
+        host->settling = workers_submit(&host->workers, tell_settled, host) == KCAP_OK;
+}
+
+void
+settled_remember(struct kcap_call *call)
+{
+    struct host *host = call->host;
+    struct answered *slot = &host->answered[host->next_answered++ % HOST_ANSWERED];
+
+    if (!host->plugin.desc.settled || !call->id)
+        return;
+    free(slot->id);
+    slot->id = strdup(call->id);
+    slot->serial = call->serial;
+}
+
+void
+settled_late_cancel(struct host *host, struct span id)
+{
+    for (unsigned i = 0; i < HOST_ANSWERED; i++) {
+        struct answered *slot = &host->answered[i];
+
+        if (slot->id && span_same(id, (struct span){slot->id, strlen(slot->id)})) {
+            settled_queue(host, slot->serial, KCAP_SETTLED_LATE_CANCEL);
+            free(slot->id);
+            slot->id = NULL;
+            return;
+        }
+    }
+}

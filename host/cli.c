@@ -28,6 +28,9 @@ static const char help_text[] =
     "with\n"
     "                       it fall back to initialize\n"
     "  --list-plugins       name, trust class and file of each plugin that can be loaded\n"
+    "  --dump-plugin FILE   describe a plugin's file as key=value lines, without calling it\n"
+    "  --check-plugin FILE  check its schemas, and that it starts and ends\n"
+    "  --dump-config        directories, ABI and the windows of all known clients\n"
     "  --help, --version    with --plugin NAME, --help describes that plugin\n"
     "\n"
     "Exit status: 0 done, 1 the call failed, 2 refused to start (the reason is on stderr).\n"
@@ -79,7 +82,8 @@ check(const struct cli *cli)
 {
     bool loads = cli->plugin_name || cli->plugin_file;
 
-    if (cli->mode == CLI_HELP || cli->mode == CLI_VERSION || cli->mode == CLI_LIST_PLUGINS)
+    if (cli->mode == CLI_HELP || cli->mode == CLI_VERSION || cli->mode == CLI_DUMP_CONFIG ||
+        cli->mode == CLI_LIST_PLUGINS)
         return 0;
     if (!loads)
         return bad_usage("no plugin named (--plugin NAME)", NULL);
@@ -113,9 +117,17 @@ cli_parse(int argc, char **argv, struct cli *ret)
     } modes[] = {{"--help", CLI_HELP},
                  {"-h", CLI_HELP},
                  {"--version", CLI_VERSION},
-                 {"--list-plugins", CLI_LIST_PLUGINS}};
+                 {"--list-plugins", CLI_LIST_PLUGINS},
+                 {"--dump-config", CLI_DUMP_CONFIG}};
     const char *window = getenv("KCAP_CALL_WINDOW_SEC");
     struct cli cli = {.mode = CLI_SERVE, .options = argv + 1};
+    const struct {
+        const char *name;
+        const char **place;
+    } places[] = {{"--plugin", &cli.plugin_name},
+                  {"--plugin-file", &cli.plugin_file},
+                  {"--plugin-root", &cli.plugin_root},
+                  {"--call", &cli.call_tool}};
 
     if (window && window[0])
         parse_window("KCAP_CALL_WINDOW_SEC", window, &cli.call_window_ns);
@@ -149,14 +161,14 @@ cli_parse(int argc, char **argv, struct cli *ret)
             parse_window("--call-window", seconds, &cli.call_window_ns);
             continue;
         }
-        if (strcmp(word, "--plugin") == 0)
-            place = &cli.plugin_name;
-        else if (strcmp(word, "--plugin-file") == 0)
+        if (strcmp(word, "--dump-plugin") == 0 || strcmp(word, "--check-plugin") == 0) {
+            cli.mode = word[2] == 'd' ? CLI_DUMP_PLUGIN : CLI_CHECK_PLUGIN;
             place = &cli.plugin_file;
-        else if (strcmp(word, "--plugin-root") == 0)
-            place = &cli.plugin_root;
-        else if (strcmp(word, "--call") == 0)
-            place = &cli.call_tool;
+        }
+        for (size_t p = 0; p < sizeof places / sizeof places[0]; p++) {
+            if (strcmp(word, places[p].name) == 0)
+                place = places[p].place;
+        }
         if (place) {
             if (*place)
                 return bad_usage("given twice", word);

@@ -14,6 +14,9 @@ enum cli_mode {
     CLI_COMMAND,
     CLI_LIST_PLUGINS,
     CLI_PLUGIN_HELP,
+    CLI_DUMP_PLUGIN,
+    CLI_CHECK_PLUGIN,
+    CLI_DUMP_CONFIG,
     CLI_HELP,
     CLI_VERSION,
 };

@@ -43,8 +43,10 @@ host_open(struct host *host, const struct cli *cli)
     if (loader_open(cli, &host->plugin) < 0)
         return -1;
     log_set_name(host->plugin.desc.name);
-    if (cli->mode == CLI_PLUGIN_HELP)
+    if (cli->mode == CLI_PLUGIN_HELP || cli->mode == CLI_DUMP_PLUGIN)
         return 0;
+    host->shutdown =
+        cli->mode == CLI_CHECK_PLUGIN; /* its waits end at once, its jobs are dropped */
     if (check_options(cli, &host->plugin.desc) < 0)
         return -1;
     workers_init(&host->workers);

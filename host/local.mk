@@ -9,6 +9,7 @@ host_libhost_la_SOURCES = \
 	host/clock.c host/clock.h \
 	host/descriptor.c host/descriptor.h \
 	host/elfnote.c host/elfnote.h \
+	host/dump.c host/dump.h \
 	host/era.c host/era.h \
 	host/host.c host/host.h \
 	host/listen.c host/listen.h \

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "host/dump.h"
 #include "host/host.h"
 #include "host/plugindirs.h"
 #include "host/signals.h"
@@ -37,6 +38,10 @@ run(const struct cli *cli)
         return host_run_command(&host);
     case CLI_PLUGIN_HELP:
         return host_plugin_help(&host);
+    case CLI_DUMP_PLUGIN:
+        return dump_plugin(&host.plugin);
+    case CLI_CHECK_PLUGIN:
+        return dump_check_plugin(&host);
     default:
         return host_serve(&host);
     }
@@ -60,6 +65,8 @@ main(int argc, char **argv)
         return fflush(stdout) == 0 ? 0 : 1;
     case CLI_LIST_PLUGINS:
         return plugindirs_list(&cli);
+    case CLI_DUMP_CONFIG:
+        return dump_config(&cli);
     default:
         break;
     }

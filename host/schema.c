@@ -259,3 +259,66 @@ schema_check(const cJSON *schema, const cJSON *arguments, struct buf *why)
     }
     return check_one_of(schema, arguments, why);
 }
+
+static bool
+is_known_type(const cJSON *type)
+{
+    static const char *const known[] = {"string", "boolean", "number", "integer",
+                                        "array",  "object",  "null"};
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (cJSON_IsString(type) && strcmp(type->valuestring, known[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool
+property_is_sound(const cJSON *property, struct buf *why)
+{
+    static const char *const bounds[] = {"minLength", "maxLength", "minimum", "maximum"};
+    const cJSON *type = json_get(property, "type"), *allowed = json_get(property, "enum"),
+                *each;
+    bool sound = cJSON_IsObject(property) || cJSON_IsBool(property);
+
+    if (cJSON_IsArray(type))
+        cJSON_ArrayForEach(each, type) sound = sound && is_known_type(each);
+    else
+        sound = sound && (!type || is_known_type(type));
+    sound = sound && (!allowed || cJSON_GetArraySize(allowed) > 0);
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        const cJSON *bound = json_get(property, bounds[i]);
+        sound = sound && (!bound || cJSON_IsNumber(bound));
+    }
+    if (!sound) {
+        add_name(why, property->string);
+        buf_adds(why, " has an unknown type, an empty enum or a bound that is no number");
+    }
+    return sound;
+}
+
+bool
+schema_is_sound(const cJSON *schema, struct buf *why)
+{
+    const cJSON *properties = json_get(schema, "properties"), *each;
+    const char *type = json_str(schema, "type");
+
+    if (!type || strcmp(type, "object") != 0) {
+        buf_adds(why, "its type must be object");
+        return false;
+    }
+    cJSON_ArrayForEach(each, properties)
+    {
+        if (!property_is_sound(each, why))
+            return false;
+    }
+    cJSON_ArrayForEach(each, json_get(schema, "required"))
+    {
+        if (cJSON_IsString(each) && json_get(properties, each->valuestring))
+            continue;
+        add_name(why, cJSON_IsString(each) ? each->valuestring : "?");
+        buf_adds(why, " is required but no property");
+        return false;
+    }
+    return true;
+}

@@ -20,4 +20,8 @@ bool schema_drop_nulls(cJSON *arguments);
  * expected and what was found, and the schema's own description of it. */
 bool schema_check(const cJSON *schema, const cJSON *arguments, struct buf *why);
 
+/* Whether the schema itself makes sense, as far as the subset goes. False with one line in why.
+ */
+bool schema_is_sound(const cJSON *schema, struct buf *why);
+
 #endif

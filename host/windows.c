@@ -5,6 +5,7 @@
 
 #include <fnmatch.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -119,4 +120,24 @@ windows_pick(const char *name, const char *version, bool with_progress, int64_t 
               : table_ns < limit_ns ? table_ns
                                     : limit_ns,
     };
+}
+
+void
+windows_dump(int64_t override_ns)
+{
+    struct window unknown = windows_pick(NULL, NULL, false, override_ns);
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        (void)printf("harness=%s name=%s%s%s%s%s window_sec=%d with_progress_sec=%d\n",
+                     rows[i].harness, rows[i].name ? rows[i].name : "*",
+                     rows[i].min_version ? " min_version=" : "",
+                     rows[i].min_version ? rows[i].min_version : "",
+                     rows[i].entrypoint ? " CLAUDE_CODE_ENTRYPOINT=" : "",
+                     rows[i].entrypoint ? rows[i].entrypoint : "", rows[i].window_sec,
+                     rows[i].with_progress_sec);
+    (void)printf("here: a client without a row is %s, %.3f s\n", unknown.harness,
+                 (double)unknown.ns / NS_PER_S);
+    if (override_ns > 0)
+        (void)printf("here: the window is set to %.3f s for every client\n",
+                     (double)override_ns / NS_PER_S);
 }

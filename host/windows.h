@@ -21,4 +21,8 @@ struct window {
 struct window windows_pick(const char *name, const char *version, bool with_progress,
                            int64_t override_ns);
 
+/* Prints the table as lines "harness=ROW name=... window_sec=... with_progress_sec=...", then
+ * what the environment makes of it. */
+void windows_dump(int64_t override_ns);
+
 #endif

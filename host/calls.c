@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "host/arguments.h"
 #include "host/batch.h"
@@ -28,7 +27,7 @@ call_new(struct host *host, enum call_kind kind)
         call->refs = 1;
         call->deadline_ns = KCAP_TIME_NEVER;
         call->progress_done = -1;
-        call->wake_fd = call->poll_fd = -1;
+        call->wake_fd = call->given_wake_fd = call->poll_fd = -1;
     }
     return call;
 }
@@ -40,20 +39,28 @@ drop_ref(struct kcap_call *call)
     return --call->refs == 0;
 }
 
+/* Empties a call. Its shell stays for a while, marked over, so that a plugin which uses a
+ * handle after its call returned is refused instead of writing into freed memory. */
 static void
 call_free(struct kcap_call *call)
 {
-    if (call->wake_fd >= 0)
-        (void)close(call->wake_fd);
-    if (call->poll_fd >= 0)
-        (void)close(call->poll_fd);
+    struct host *host = call->host;
+    struct kcap_call *oldest;
+
+    waits_close(call);
     free(call->id);
     free(call->progress_token);
     free(call->capabilities);
     free(call->args);
     free(call->text);
     caller_fini(&call->caller);
-    free(call);
+    *call = (struct kcap_call){.host = host, .over = true, .wake_fd = -1, .poll_fd = -1};
+
+    (void)pthread_mutex_lock(&host->lock);
+    oldest = host->over[host->next_over % HOST_OVER];
+    host->over[host->next_over++ % HOST_OVER] = call;
+    (void)pthread_mutex_unlock(&host->lock);
+    free(oldest);
 }
 
 void
@@ -101,7 +108,7 @@ settle(struct kcap_call *call)
     if (call->kind != CALL_TOOL || call->outcome_told || !call->returned || call->outcome == 0)
         return;
     call->outcome_told = true;
-    settled_queue(call->host, call->serial, call->outcome);
+    settled_queue(call);
 }
 
 void
@@ -281,7 +288,7 @@ call_answer(struct kcap_call *call, const struct answer *answer)
     struct host *host = call->host;
     AUTO_BUF struct buf line = BUF_INIT(REPLY_MAX_LEN);
 
-    if (call->kind != CALL_TOOL)
+    if (call->kind != CALL_TOOL || call->over)
         return KCAP_E_INVALID;
     if (host->wire)
         reply_call(&line, call, answer);

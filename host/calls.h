@@ -52,14 +52,16 @@ struct kcap_call {
     void *bg_arg;
 
     /* How it goes; under host->lock. */
+    bool over; /* returned and settled: a handle that is used from here on is stale */
     bool cancelled, answered, returned;
     int32_t ended;    /* the KCAP_WAIT_* end that was told, which stays the end */
     uint32_t outcome; /* KCAP_SETTLED_*, 0 while not known */
     bool outcome_told;
     double progress_done;
     int64_t progress_ns;
-    int wake_fd; /* the plugin's, or -1 */
-    int poll_fd; /* ours, while it waits in poll, or -1 */
+    int wake_fd;       /* ours of the eventfd a plugin asked for, or -1 */
+    int given_wake_fd; /* the plugin's descriptor of the same */
+    int poll_fd;       /* ours, while it waits in poll, or -1 */
     bool polling;
 
     /* A call from the shell keeps its answer here instead of writing it to the wire. */

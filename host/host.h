@@ -19,8 +19,11 @@ struct wire;
 struct answered {
     char *id; /* raw JSON token */
     uint64_t serial;
+    bool told;      /* the plugin has heard of the answer */
+    bool cancelled; /* and is to hear of a cancel next */
 };
 #define HOST_ANSWERED 64
+#define HOST_OVER     256 /* shells of calls that are over, kept to refuse stale handles */
 
 struct host {
     struct kcap_host table; /* what the plugin sees; first, so that it leads back here */
@@ -46,8 +49,9 @@ struct host {
     struct kcap_call *serial_first,
         *serial_last; /* SERIAL plugin: calls waiting for their turn */
     bool serial_busy;
-    struct answered answered[HOST_ANSWERED]; /* ring */
-    unsigned next_answered;
+    struct answered answered[HOST_ANSWERED]; /* by serial, the newest of each slot */
+    struct kcap_call *over[HOST_OVER];       /* ring */
+    unsigned next_over;
     struct settled *settled_first, *settled_last; /* for the plugin, in order (settled.c) */
     bool settling;
 };

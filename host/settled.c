@@ -33,14 +33,11 @@ tell_settled(void *arg)
     (void)pthread_mutex_unlock(&host->lock);
 }
 
-void
-settled_queue(struct host *host, uint64_t serial, uint32_t outcome)
+static void
+queue(struct host *host, uint64_t serial, uint32_t outcome)
 {
-    struct settled *event;
+    struct settled *event = malloc(sizeof *event);
 
-    if (!host->plugin.desc.settled)
-        return;
-    event = malloc(sizeof *event);
     if (!event)
         return;
     *event = (struct settled){.serial = serial, .outcome = outcome};
@@ -53,17 +50,39 @@ settled_queue(struct host *host, uint64_t serial, uint32_t outcome)
         host->settling = workers_submit(&host->workers, tell_settled, host) == KCAP_OK;
 }
 
+static struct answered *
+slot_of(struct kcap_call *call)
+{
+    struct answered *slot = &call->host->answered[call->serial % HOST_ANSWERED];
+
+    return slot->serial == call->serial ? slot : NULL;
+}
+
+void
+settled_queue(struct kcap_call *call)
+{
+    struct host *host = call->host;
+    struct answered *slot = slot_of(call);
+
+    if (!host->plugin.desc.settled)
+        return;
+    queue(host, call->serial, call->outcome);
+    if (slot)
+        slot->told = true;
+    if (slot && slot->cancelled)
+        queue(host, call->serial, KCAP_SETTLED_LATE_CANCEL);
+}
+
 void
 settled_remember(struct kcap_call *call)
 {
     struct host *host = call->host;
-    struct answered *slot = &host->answered[host->next_answered++ % HOST_ANSWERED];
+    struct answered *slot = &host->answered[call->serial % HOST_ANSWERED];
 
     if (!host->plugin.desc.settled || !call->id)
         return;
     free(slot->id);
-    slot->id = strdup(call->id);
-    slot->serial = call->serial;
+    *slot = (struct answered){.id = strdup(call->id), .serial = call->serial};
 }
 
 void
@@ -72,11 +91,14 @@ settled_late_cancel(struct host *host, struct span id)
     for (unsigned i = 0; i < HOST_ANSWERED; i++) {
         struct answered *slot = &host->answered[i];
 
-        if (slot->id && span_same(id, (struct span){slot->id, strlen(slot->id)})) {
-            settled_queue(host, slot->serial, KCAP_SETTLED_LATE_CANCEL);
-            free(slot->id);
-            slot->id = NULL;
-            return;
-        }
+        if (!slot->id || !span_same(id, (struct span){slot->id, strlen(slot->id)}))
+            continue;
+        free(slot->id);
+        slot->id = NULL;
+        if (slot->told)
+            queue(host, slot->serial, KCAP_SETTLED_LATE_CANCEL);
+        else
+            slot->cancelled = true; /* the plugin hears of the answer first */
+        return;
     }
 }

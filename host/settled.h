@@ -7,8 +7,8 @@
 
 #include "host/calls.h"
 
-/* Puts an outcome in line. */
-void settled_queue(struct host *host, uint64_t serial, uint32_t outcome);
+/* Puts a call's outcome in line, and behind it the cancel that crossed its answer. */
+void settled_queue(struct kcap_call *call);
 
 /* Keeps an answered call's id, for a cancel that may be on its way. */
 void settled_remember(struct kcap_call *call);

@@ -136,7 +136,7 @@ table_progress(struct kcap_call *call, double done, double total, const char *te
 
     (void)pthread_mutex_lock(&host->lock);
     end = waits_end(call, now_ns);
-    due = !end && call->kind == CALL_TOOL && !call->answered && isfinite(done) &&
+    due = !end && call->kind == CALL_TOOL && !call->answered && !call->over && isfinite(done) &&
           done > call->progress_done &&
           (call->progress_ns == 0 || now_ns - call->progress_ns >= PROGRESS_EVERY_NS);
     if (due && host->wire)

@@ -4,9 +4,14 @@
 #include "host/waits.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "host/log.h"
 
 #define MAX_FDS 64
 
@@ -14,7 +19,7 @@ int32_t
 waits_end(struct kcap_call *call, int64_t now_ns)
 {
     if (!call->ended) {
-        if (call->host->shutdown)
+        if (call->host->shutdown || call->over)
             call->ended = KCAP_WAIT_SHUTDOWN;
         else if (call->cancelled)
             call->ended = KCAP_WAIT_CANCELLED;
@@ -166,14 +171,40 @@ waits_wait(struct kcap_call *call, uint64_t seen_seq, struct kcap_fd *fds, uint3
 int32_t
 waits_wake_fd(struct kcap_call *call)
 {
-    int fd;
+    int32_t fd;
 
     (void)pthread_mutex_lock(&call->host->lock);
-    if (call->wake_fd < 0)
+    if (call->wake_fd < 0 && !call->over) {
         call->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    fd = call->wake_fd;
+        if (call->wake_fd >= 0)
+            call->given_wake_fd = fcntl(call->wake_fd, F_DUPFD_CLOEXEC, 3);
+    }
+    fd = call->wake_fd >= 0 && call->given_wake_fd >= 0 ? call->given_wake_fd : KCAP_E_IO;
     if (fd >= 0 && waits_end(call, host_now_ns()))
-        raise_fd(fd);
+        raise_fd(call->wake_fd);
     (void)pthread_mutex_unlock(&call->host->lock);
-    return fd >= 0 ? fd : KCAP_E_IO;
+    return fd;
+}
+
+void
+waits_close(struct kcap_call *call)
+{
+    pid_t self = getpid();
+
+    if (call->given_wake_fd >= 0) {
+        /* A plugin that closed it, against the rules, may have left the number to somebody
+         * else. */
+        long differ =
+            syscall(SYS_kcmp, self, self, KCMP_FILE, call->wake_fd, call->given_wake_fd);
+        if (differ <= 0 && (differ == 0 || errno != EBADF))
+            (void)close(call->given_wake_fd);
+        else
+            log_line(KCAP_LOG_WARN,
+                     "the plugin closed its wake_fd, which is the host's to close");
+    }
+    if (call->wake_fd >= 0)
+        (void)close(call->wake_fd);
+    if (call->poll_fd >= 0)
+        (void)close(call->poll_fd);
+    call->wake_fd = call->given_wake_fd = call->poll_fd = -1;
 }

@@ -14,6 +14,9 @@ void waits_notify(struct host *host);
 /* Wakes this call to look at its state again. Under host->lock. */
 void waits_wake(struct kcap_call *call);
 
+/* Closes what the call was woken by, once nobody waits with it any more. */
+void waits_close(struct kcap_call *call);
+
 /* The end of the call as it stands now, or 0. Under host->lock. */
 int32_t waits_end(struct kcap_call *call, int64_t now_ns);
 

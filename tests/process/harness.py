@@ -218,7 +218,7 @@ def main(names, only=None):
         except BaseException:
             failed += 1
             print("FAIL %s" % name, flush=True)
-            traceback.print_exc(file=sys.stdout)
+            print(traceback.format_exc()[-4000:], flush=True)
     print("%d passed, %d failed, %d skipped" % (passed, failed, skipped), flush=True)
     sys.exit(1 if failed or not (passed or skipped) else 77 if skipped else 0)
 

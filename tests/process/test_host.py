@@ -151,6 +151,84 @@ def test_plugin_that_misbehaves_is_answered_for():
         assert host.result("structured", {"a": 4})["structuredContent"] == {"sum": 5}
 
 
+def test_ways_to_hold_a_call_wrong():
+    with initialized() as host:
+        assert text_of(host.result("twice")) == "first"
+        assert text_of(host.result("after_return")) == "in time"
+        host.error_line("stale: wait 6, progress 6, wake_fd -3")
+        assert text_of(host.result("close_wake_fd")) == "closed"
+        host.error_line("the number was taken again")
+        host.error_line("closed its wake_fd")
+        assert text_of(host.result("echo", {"text": "still here"})) == "still here"
+        id = host.call("wait_after_cancel")
+        host.send("notifications/cancelled", {"requestId": id})
+        host.error_line("waits after the end: 4 4, progress 4")
+        assert text_of(host.result("background")) == "started"
+        host.error_line("background jobs: 64, then -6")
+        ids = [line["id"] for _, line in host.lines if "id" in line]
+        assert len(ids) == len(set(ids)) and id not in ids, ids
+        host.close()
+        assert host.wait_exit() == 0
+
+
+def test_wake_fd_shows_cancel_and_deadline():
+    with initialized() as host:
+        id = host.call("wake_fd")
+        host.error_line("wake_fd is watched")
+        host.send("notifications/cancelled", {"requestId": id})
+        host.error_line("wake_fd polled 1, then 1")
+        assert not host.has_answer(id)
+    with initialized("--call-window", "0.3") as host:
+        assert text_of(host.result("wake_fd")) == "woken"
+        host.error_line("wake_fd polled 1, then 1")
+
+
+def test_answers_and_cancels_that_cross():
+    """The cancel leaves when the answer is due: settled once each, and nothing is answered after its cancel."""
+    with initialized() as host:
+        ids, found = [], []
+
+        def settled():
+            found[:] = [line.split("settled ")[1].split() for line in host.errors if "settled " in line]
+            return len({serial for serial, outcome in found if outcome != "3"}) == len(ids)
+
+        for group in range(40):
+            for n in range(50):
+                id = host.call("slow", {"ms": 1}) if n % 2 else host.call("echo", {"text": "x"})
+                host.send("notifications/cancelled", {"requestId": id})
+                ids.append(id)
+            host.wait_until(settled, 30, "every outcome")
+        host.answer(host.send("ping", id=True), 30)
+        outcomes = {}
+        for serial, outcome in found:
+            outcomes.setdefault(serial, []).append(outcome)
+        assert all(o in (["1"], ["2"], ["1", "3"]) for o in outcomes.values()), outcomes
+        answered = [line["id"] for _, line in host.lines if line.get("id") in ids]
+        assert len(answered) == len(set(answered)) == sum(o[0] == "1" for o in outcomes.values())
+
+
+def test_descriptors_run_out():
+    """EMFILE: calls that need a descriptor end with an error, the others go on, nothing dies."""
+    import resource
+    process = subprocess.Popen([HOST, "--plugin-file", FIXTURE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, env=clean_env("/nonexistent"))
+    try:
+        process.stdin.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":'
+                            b'"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n')
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 0
+        used = max(int(fd) for fd in os.listdir("/proc/%d/fd" % process.pid)) + 1
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (used, used))
+        for id in range(1, 4):
+            process.stdin.write(b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s"}}\n' %
+                                (id, b"wake_fd" if id == 2 else b"test_simple_text"))
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["id"] == id
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_session_reaches_the_plugin():
     with initialized() as host:
         meta = {"threadId": "0199a5b2-77f6-7d13-a1c2-00000000abcd"}
@@ -296,6 +374,29 @@ def test_command_keeps_standard_output():
     assert (status, out) == (7, "hello you\n")
     status, out, err = run([HOST, "--plugin-file", FIXTURE, "--", "goodbye"])
     assert status == 2 and out == "" and "no command goodbye" in err
+
+
+def test_dumps():
+    status, out, _ = run([HOST, "--dump-plugin", FIXTURE])
+    lines = out.splitlines()
+    assert status == 0 and "class=driver" in lines and "abi=1.0" in lines and "tool_1=echo" in lines, out
+    status, out, _ = run([HOST, "--check-plugin", FIXTURE])
+    assert status == 0 and "well formed" in out, out
+    for name in ("driver/flows.so",):
+        status, out, _ = run([HOST, "--check-plugin", os.path.join(paths.BUILDDIR, "stage/lib/kcap-host", name)])
+        assert status == 0 and "well formed" in out, out
+    status, out, _ = run([HOST, "--dump-config"], env=clean_env("/x", KCAP_CALL_WINDOW_SEC="7"))
+    assert status == 0 and "abi=1.0" in out and "/x/.local/lib/kcap/driver" in out and "harness=codex" in out
+    assert "set to 7.000 s for every client" in out, out
+
+
+def test_no_discover():
+    meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                      "io.modelcontextprotocol/clientCapabilities": {}}}
+    with fixture("--no-discover") as host:
+        assert host.answer(host.send("server/discover", meta, id=True))["error"]["code"] == -32601
+    with fixture() as host:
+        assert host.answer(host.send("server/discover", meta, id=True))["result"]["supportedVersions"] == ["2026-07-28"]
 
 
 def test_usage():

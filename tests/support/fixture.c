@@ -3,10 +3,13 @@
  * installed. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <kcap/plugin.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/json.h"
 
@@ -195,6 +198,103 @@ do_elicitation(struct kcap_call *call, const cJSON *args)
         say(call, "no input needed");
 }
 
+/* ---- ways to hold a call wrong ---- */
+
+static void
+do_twice(struct kcap_call *call, const cJSON *args)
+{
+    (void)args;
+    say(call, "first");
+    say(call, "second");
+}
+
+static struct kcap_call *kept; /* main and background thread take turns by the host's counter */
+
+static void
+use_stale_handle(struct kcap_call *bg_call, void *arg)
+{
+    int64_t until_ns = host->now_ns(host) + 200 * NS_PER_MS;
+
+    (void)arg;
+    (void)host->wait(bg_call, KCAP_SEQ_NONE, NULL, 0, until_ns);
+    say(kept, "too late");
+    kcap_logf(host, KCAP_LOG_INFO, "stale: wait %d, progress %d, wake_fd %d",
+              host->wait(kept, KCAP_SEQ_NONE, NULL, 0, KCAP_TIME_NEVER),
+              host->progress(kept, 1, 2, NULL), host->wake_fd(kept));
+}
+
+static void
+do_after_return(struct kcap_call *call, const cJSON *args)
+{
+    (void)args;
+    kept = call;
+    say(call, "in time");
+    (void)host->background(host, use_stale_handle, NULL, NULL);
+}
+
+static void
+do_wait_after_cancel(struct kcap_call *call, const cJSON *args)
+{
+    int32_t first, second;
+
+    (void)args;
+    first = host->wait(call, KCAP_SEQ_NONE, NULL, 0, KCAP_TIME_NEVER);
+    second = host->wait(call, KCAP_SEQ_NONE, NULL, 0, KCAP_TIME_NEVER);
+    kcap_logf(host, KCAP_LOG_INFO, "waits after the end: %d %d, progress %d", first, second,
+              host->progress(call, 1, 2, NULL));
+    say(call, "nobody hears this");
+}
+
+/* Closes what is the host's to close, and lets the number be taken by something else. */
+static void
+do_close_wake_fd(struct kcap_call *call, const cJSON *args)
+{
+    int fd = host->wake_fd(call), again;
+
+    (void)args;
+    (void)close(fd);
+    again = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    kcap_logf(host, KCAP_LOG_INFO, "the number %s taken again",
+              fd == again ? "was" : "was not");
+    say(call, "closed");
+}
+
+static void
+log_end(struct kcap_call *bg_call, void *arg)
+{
+    (void)arg;
+    kcap_logf(host, KCAP_LOG_INFO, "background ended %d",
+              host->wait(bg_call, KCAP_SEQ_NONE, NULL, 0, KCAP_TIME_NEVER));
+}
+
+static void
+do_background(struct kcap_call *call, const cJSON *args)
+{
+    int32_t r = KCAP_OK;
+    int n = 0;
+
+    (void)args;
+    while (n < 1000 && (r = host->background(host, log_end, NULL, NULL)) == KCAP_OK)
+        n++;
+    kcap_logf(host, KCAP_LOG_INFO, "background jobs: %d, then %d", n, r);
+    say(call, "started");
+}
+
+/* Readable once the call ends; an outside poll loop would watch it. */
+static void
+do_wake_fd(struct kcap_call *call, const cJSON *args)
+{
+    struct pollfd polled = {.fd = host->wake_fd(call), .events = POLLIN};
+    int first, again;
+
+    (void)args;
+    host->log(host, KCAP_LOG_INFO, "wake_fd is watched");
+    first = poll(&polled, 1, 20000);
+    again = poll(&polled, 1, 0);
+    kcap_logf(host, KCAP_LOG_INFO, "wake_fd polled %d, then %d", first, again);
+    say(call, "woken");
+}
+
 /* Who the host says is calling. */
 static void
 do_whoami(struct kcap_call *call, const cJSON *args)
@@ -249,6 +349,16 @@ static const struct tool {
      .run = do_deaf},
     {TOOL("bad_json", "Gives bad structured content.", "{\"type\":\"object\"}", NULL, 0),
      .run = do_bad_json},
+    {TOOL("twice", "Answers twice.", "{\"type\":\"object\"}", NULL, 0), .run = do_twice},
+    {TOOL("after_return", "Uses its handle later.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_after_return},
+    {TOOL("wait_after_cancel", "Waits on.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_wait_after_cancel},
+    {TOOL("close_wake_fd", "Closes the host's fd.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_close_wake_fd},
+    {TOOL("background", "Starts jobs.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_background},
+    {TOOL("wake_fd", "Polls by itself.", "{\"type\":\"object\"}", NULL, 0), .run = do_wake_fd},
     {TOOL("whoami", "Says who is calling.", "{\"type\":\"object\"}", NULL, 0),
      .run = do_whoami},
     {TOOL("test_simple_text", "One text.", "{\"type\":\"object\"}", NULL, 0),
@@ -325,11 +435,19 @@ run_hello(void *ctx, struct kcap_call *call, int32_t argc, const char *const *ar
     return fflush(stdout) == 0 ? 7 : 1;
 }
 
-static const struct kcap_tool *const tools[] = {
-    &table[0].tool,  &table[1].tool,  &table[2].tool,  &table[3].tool,  &table[4].tool,
-    &table[5].tool,  &table[6].tool,  &table[7].tool,  &table[8].tool,  &table[9].tool,
-    &table[10].tool, &table[11].tool, &table[12].tool, &table[13].tool, &table[14].tool,
-    &table[15].tool, &table[16].tool, &table[17].tool, &table[18].tool, NULL};
+static const struct kcap_tool *const tools[] = {&table[0].tool,  &table[1].tool,
+                                                &table[2].tool,  &table[3].tool,
+                                                &table[4].tool,  &table[5].tool,
+                                                &table[6].tool,  &table[7].tool,
+                                                &table[8].tool,  &table[9].tool,
+                                                &table[10].tool, &table[11].tool,
+                                                &table[12].tool, &table[13].tool,
+                                                &table[14].tool, &table[15].tool,
+                                                &table[16].tool, &table[17].tool,
+                                                &table[18].tool, &table[19].tool,
+                                                &table[20].tool, &table[21].tool,
+                                                &table[22].tool, &table[23].tool,
+                                                &table[24].tool, NULL};
 _Static_assert(sizeof tools / sizeof tools[0] == N_TOOLS + 1, "every tool is listed");
 static const struct kcap_command hello = {sizeof hello, 0, "hello", "prints a greeting",
                                           run_hello};

@@ -4,6 +4,7 @@ process_tests = \
 	tests/process/test_host.py \
 	tests/process/test_install.py \
 	tests/process/test_loader.py \
+	tests/process/test_login.py \
 	tests/process/test_review.py \
 	tests/process/test_vectors.py
 TESTS += $(process_tests)

@@ -119,6 +119,85 @@ def test_zoo():
         root.refused("no plugin 'absent'", "--plugin", "absent")
 
 
+# Descriptors that are wrong in one way each; compiled here, so that the header's own macro makes the rest.
+PLUGIN = """
+#include <kcap/plugin.h>
+#include <fcntl.h>
+#include <stdlib.h>
+static int32_t init(const struct kcap_host *h, void **c) {
+    h->log(h, KCAP_LOG_INFO, "canary was started"); *c = NULL; return %(init)s; }
+static int32_t call(void *x, struct kcap_call *c, const struct kcap_tool *t, const char *a, size_t n) {
+    (void)x; (void)c; (void)t; (void)a; (void)n; return 0; }
+static const struct kcap_tool tool = {.struct_size = %(tool_size)s, .name = %(tool)s, .description = %(description)s,
+    .input_schema = %(schema)s};
+static const struct kcap_tool second = {.struct_size = sizeof second, .name = "second", .description = "d",
+    .input_schema = "{}"};
+static const struct kcap_tool *const tools[] = {&tool, %(more)s NULL};
+KCAP_REGISTER(KCAP_CLASS_DRIVER, .threads = %(threads)s, .name = %(name)s, .version = "1", .summary = "s",
+    .tools = tools, .init = %(init_fn)s, .call = %(call_fn)s %(extra)s);
+"""
+GOOD = {"init": "0", "tool_size": "sizeof tool", "tool": '"first"', "description": '"d"', "schema": '"{}"', "more": "&second,",
+        "threads": "KCAP_THREADS_SERIAL", "name": '"zoo"', "init_fn": "init", "call_fn": "call", "extra": ""}
+# a descriptor that is not the header's struct at all
+RAW = """
+#define kcap_plugin_v1 as_declared
+#include <kcap/plugin.h>
+KCAP_NOTE(KCAP_CLASS_DRIVER);
+"""
+
+
+def compile_plugin(source, path):
+    done = subprocess.run([os.environ.get("CC", "cc").split()[0], "-fPIC", "-shared", "-fvisibility=hidden", "-w", "-x", "c",
+                           "-I", os.path.join(paths.SRCDIR, "include"), "-o", path, "-"], input=source.encode(), capture_output=True)
+    assert done.returncode == 0, done.stderr
+    os.chmod(path, 0o644)
+
+
+def test_zoo_of_descriptors():
+    if not shutil.which("cc"):
+        raise Skip("no C compiler here")
+    with Root() as root:
+        path = os.path.join(root.root, "driver", "zoo.so")
+        compile_plugin(PLUGIN % GOOD, path)
+        status, _, err = root.host("--plugin", "zoo")
+        assert status == 0 and "canary was started" in err, err
+        for change, want in (
+                ({"tool_size": "8"}, "older, unknown shape"),
+                ({"tool": "NULL"}, "tool 1 has no valid name"),
+                ({"tool": '""'}, "tool 1 has no valid name"),
+                ({"tool": '"with space"'}, "tool 1 has no valid name"),
+                ({"tool": '"second"'}, "two tools named second"),
+                ({"description": "NULL"}, "lacks a description"),
+                ({"schema": "NULL"}, "lacks a description or an input schema"),
+                ({"schema": '"[]"'}, "not a JSON object"),
+                ({"schema": '"{"'}, "not a JSON object"),
+                ({"schema": '"{\\"a\\":1,\\"a\\":2}"'}, "not a JSON object"),
+                ({"threads": "7"}, "thread model 7"),
+                ({"name": "NULL"}, "its name, version or summary is missing"),
+                ({"init_fn": "NULL"}, "no init or no call"),
+                ({"call_fn": "NULL"}, "no init or no call"),
+                ({"extra": ", .magic = 1"}, "magic number"),
+                ({"extra": ", .struct_size = 4096"}, "its descriptor says 4096 bytes"),
+                ({"extra": ", .struct_size = 8"}, "its descriptor says 8 bytes"),
+                ({"extra": ", .abi_major = 2"}, "its ABI is 2.0"),
+                ({"extra": ", .trust_class = KCAP_CLASS_SETUP"}, "descriptor says class setup")):
+            compile_plugin(PLUGIN % dict(GOOD, **change), path)
+            status, out, err = root.host("--plugin", "zoo")
+            assert status == 2 and out == "" and want in err, (change, status, out, err)
+            assert "canary was started" not in err, change
+        compile_plugin(PLUGIN % dict(GOOD, init="KCAP_E_IO"), path)
+        root.refused("plugin zoo did not start (-3)", "--plugin", "zoo")
+        compile_plugin(RAW + "#undef kcap_plugin_v1\nKCAP_EXPORT const unsigned kcap_plugin_v1[16] = {KCAP_MAGIC, 64};", path)
+        root.refused("its descriptor has 64 bytes", "--plugin", "zoo")
+        compile_plugin(RAW + "#undef kcap_plugin_v1\nKCAP_EXPORT int kcap_plugin_v1(void) { return 0; }", path)
+        root.refused("is not a data object", "--plugin", "zoo")
+        compile_plugin("#include <kcap/plugin.h>\nKCAP_NOTE(KCAP_CLASS_DRIVER);", path)
+        root.refused("exports no kcap_plugin_v1", "--plugin", "zoo")
+        compile_plugin("#include <kcap/plugin.h>\nKCAP_NOTE(KCAP_CLASS_DRIVER);\nextern int nowhere(void);\n"
+                       "KCAP_EXPORT int f(void) { return nowhere(); }", path)
+        root.refused("undefined symbol: nowhere", "--plugin", "zoo")
+
+
 def test_files_others_can_write_are_refused():
     with Root() as root:
         path = root.put("driver/canary.so", read(CANARY))

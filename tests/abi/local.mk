@@ -1,0 +1,5 @@
+# The promise to plugins, as numbers.
+check_PROGRAMS += tests/abi/test_abi
+TESTS += tests/abi/test_abi
+tests_abi_test_abi_CPPFLAGS = $(AM_CPPFLAGS) -DKCAP_SRCDIR='"$(abs_top_srcdir)"'
+EXTRA_DIST += tests/abi/abi-1.0.txt

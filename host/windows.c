@@ -70,6 +70,15 @@ version_reaches(const char *version, const char *min)
     return true;
 }
 
+/* Most names are literal, and this runs for every call. */
+static bool
+name_matches(const char *pattern, const char *name, bool any_case)
+{
+    if (!strpbrk(pattern, "*["))
+        return (any_case ? strcasecmp(pattern, name) : strcmp(pattern, name)) == 0;
+    return fnmatch(pattern, name, any_case ? FNM_CASEFOLD : 0) == 0;
+}
+
 static const struct row *
 find_row(const char *name, const char *version)
 {
@@ -80,8 +89,7 @@ find_row(const char *name, const char *version)
             const struct row *row = &rows[i];
             if (row->entrypoint && (!entrypoint || strcmp(row->entrypoint, entrypoint) != 0))
                 continue;
-            if (row->name &&
-                (!name || fnmatch(row->name, name, pass == 0 ? 0 : FNM_CASEFOLD) != 0))
+            if (row->name && (!name || !name_matches(row->name, name, pass == 1)))
                 continue;
             if (row->min_version && !version_reaches(version, row->min_version))
                 continue;

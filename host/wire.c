@@ -28,6 +28,7 @@ struct wire {
     struct line *first, *last;
     size_t pending;
     bool corked;
+    bool flushing;       /* a thread writes what was first, without the lock */
     bool no_nowait;      /* this descriptor cannot write without waiting */
     bool writer_started; /* the thread exists */
     bool writer_wanted;  /* the queue is the writer's until it is empty */
@@ -180,35 +181,44 @@ hand_to_writer(struct wire *wire)
     }
 }
 
+/* One thread flushes at a time, and without the lock: what others queue meanwhile leaves with
+ * its next write, so answers that are ready together go together. */
 void
 wire_flush(struct wire *wire)
 {
-    struct line *done = NULL, **done_end = &done;
-
     (void)pthread_mutex_lock(&wire->lock);
-    while (wire->first && !wire->corked && !wire->writer_wanted) {
+    while (wire->first && !wire->corked && !wire->writer_wanted && !wire->flushing) {
+        struct line *done = NULL, **done_end = &done;
         struct iovec iov[MAX_IOV];
-        int n = gather(wire, iov);
+        int n = gather(wire, iov), error = EOPNOTSUPP;
         ssize_t written = -1;
 
-        errno = EOPNOTSUPP;
-        if (!wire->no_nowait)
+        wire->flushing = true;
+        (void)pthread_mutex_unlock(&wire->lock);
+        if (!wire->no_nowait) {
             written = pwritev2(wire->fd, iov, n, -1, RWF_NOWAIT);
+            error = errno;
+        }
+        if (written < 0 && error == EPIPE)
+            client_gone();
+        (void)pthread_mutex_lock(&wire->lock);
+        wire->flushing = false;
         if (written > 0) {
             consume(wire, (size_t)written, &done_end);
-            continue;
+        } else {
+            if (error == EOPNOTSUPP || error == ENOSYS || error == EINVAL)
+                wire->no_nowait = true;
+            hand_to_writer(wire);
         }
-        if (written < 0 && errno == EPIPE)
-            client_gone();
-        if (written < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL))
-            wire->no_nowait = true;
-        hand_to_writer(wire);
-        break;
+        if (!wire->first)
+            (void)pthread_cond_broadcast(&wire->changed);
+        if (done) {
+            (void)pthread_mutex_unlock(&wire->lock);
+            report(done);
+            (void)pthread_mutex_lock(&wire->lock);
+        }
     }
-    if (!wire->first)
-        (void)pthread_cond_broadcast(&wire->changed);
     (void)pthread_mutex_unlock(&wire->lock);
-    report(done);
 }
 
 void

@@ -11,6 +11,7 @@
 
 #define STALL_NS     NS_PER_MS /* the queue stood still this long: more threads */
 #define NEW_PER_TURN 16
+#define BACKLOG      16 /* so many queued at once are worth another thread's waking */
 #define STACK_SIZE   (512u << 10)
 
 struct job {
@@ -79,6 +80,7 @@ int
 workers_submit(struct workers *workers, void (*run)(void *arg), void *arg)
 {
     struct job *job = malloc(sizeof *job);
+    bool wake = false;
     int r = KCAP_OK;
 
     if (!job)
@@ -98,9 +100,13 @@ workers_submit(struct workers *workers, void (*run)(void *arg), void *arg)
             workers->first = job;
         workers->last = job;
         workers->queued++;
-        (void)pthread_cond_signal(&workers->work);
+        /* A burst is mostly done by the first thread before the next would have woken. If that
+         * one blocks instead, the tick wakes the others. */
+        wake = workers->queued == 1 || workers->queued % BACKLOG == 0;
     }
     (void)pthread_mutex_unlock(&workers->lock);
+    if (wake) /* without the lock, which the woken thread wants at once */
+        (void)pthread_cond_signal(&workers->work);
     if (r != KCAP_OK)
         free(job);
     return r;
@@ -112,9 +118,13 @@ workers_tick(struct workers *workers, int64_t now_ns)
     int64_t next_ns = KCAP_TIME_NEVER;
 
     (void)pthread_mutex_lock(&workers->lock);
-    if (workers->first && workers->threads < WORKERS_MAX) {
+    if (workers->first) {
         if (now_ns - workers->last_taken_ns >= STALL_NS) {
-            unsigned wanted = workers->queued < NEW_PER_TURN ? workers->queued : NEW_PER_TURN;
+            unsigned wanted =
+                workers->queued > workers->idle ? workers->queued - workers->idle : 0;
+            (void)pthread_cond_broadcast(&workers->work);
+            if (wanted > NEW_PER_TURN)
+                wanted = NEW_PER_TURN;
             while (wanted-- > 0 && add_thread(workers))
                 ;
             workers->last_taken_ns = now_ns;

@@ -161,6 +161,7 @@ def test_ways_to_hold_a_call_wrong():
         host.error_line("closed its wake_fd")
         assert text_of(host.result("echo", {"text": "still here"})) == "still here"
         id = host.call("wait_after_cancel")
+        host.error_line("waits for its cancel")
         host.send("notifications/cancelled", {"requestId": id})
         host.error_line("waits after the end: 4 4, progress 4")
         assert text_of(host.result("background")) == "started"

@@ -151,7 +151,7 @@ def test_provider_none_and_its_memory():
             assert desk.submit(KCAP_URL=server.url)[0] == 0 and server.seen() == [ASK, BARE], age
         # the server has begun to want a login: what was remembered is forgotten, the stored one is used
         server.script((RESULT, NO, OK))
-        assert desk.submit(KCAP_URL=server.url)[0] == 0 and server.seen() == [BARE, RENEW, OLD]
+        assert desk.submit(KCAP_URL=server.url)[0] == 0 and server.seen() == [BARE, OLD]
         assert server.url not in desk.read("cache/auth-providers.json")
 
 
@@ -239,7 +239,7 @@ def test_workos():
         desk.login(**stored)
         server.script((RESULT, NO), ("/token", {"fault": "close"}), provider="workos")
         assert desk.submit(**env)[0] == 1
-        assert server.seen().count("POST /token") == 2, server.seen()  # before the request and after its 401
+        assert server.seen() == ["POST /token", BARE], server.seen()
         # plain http to another machine gets nothing
         desk.login(**stored)
         server.script((RESULT, NO), provider="workos")
@@ -299,7 +299,7 @@ def test_nothing_of_it_for_a_capability():
         server.script(("/cap/flow-result", NO), ("/auth/refresh", REFRESHED))
         status, out, _ = desk.submit(KCAP_URL=server.url, KCAP_FLOW_CAPABILITY_URL=server.url + "/cap/")
         assert status == 1 and "the daemon that started this reviewer" in out, out
-        assert "cap" not in out.replace("kcap", ""), out
+        assert "/cap" not in out, out
         assert server.seen() == ["POST /cap/flow-result"], server.seen()
         assert "x-kcap-cli-version" not in server.mock.records(1)[0]["headers"]
 

@@ -238,6 +238,7 @@ do_wait_after_cancel(struct kcap_call *call, const cJSON *args)
     int32_t first, second;
 
     (void)args;
+    host->log(host, KCAP_LOG_INFO, "waits for its cancel");
     first = host->wait(call, KCAP_SEQ_NONE, NULL, 0, KCAP_TIME_NEVER);
     second = host->wait(call, KCAP_SEQ_NONE, NULL, 0, KCAP_TIME_NEVER);
     kcap_logf(host, KCAP_LOG_INFO, "waits after the end: %d %d, progress %d", first, second,

@@ -11,4 +11,9 @@ check-valgrind: all
 		LOG_COMPILER='env CK_FORK=no CK_DEFAULT_TIMEOUT=0 KCAP_TEST_SLOWER=30 $(VALGRIND)'
 	KCAP_WRAP='$(VALGRIND)' KCAP_TEST_SLOWER=30 \
 		$(MAKE) $(AM_MAKEFLAGS) check TESTS=tests/process/test_host.py
-.PHONY: lint check-valgrind
+
+EXTRA_DIST += tests/conformance/run.sh tests/conformance/stdio-http-bridge.mjs \
+	tests/conformance/conformance-baseline-2025-11-25.yml tests/conformance/conformance-baseline-2026-07-28.yml
+check-conformance: all tests/support/fixture.la
+	$(SHELL) $(top_srcdir)/tests/conformance/run.sh $(abs_top_builddir) $(abs_top_srcdir)
+.PHONY: lint check-valgrind check-conformance

@@ -36,13 +36,14 @@ kill "$bridge"
 wait "$bridge" || { echo "the bridge saw broken lines on stdout:"; tail -n 5 "$log"; status=1; }
 trap - EXIT
 
+# a command of two words
+# shellcheck disable=SC2086
 inspector="$node $npm/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js --cli"
 for era in legacy auto modern; do
     echo "== inspector $era"
-    $inspector --protocol-era $era --format json -q "$build/kcap-host" --plugin-file "$fixture" --method tools/list >"$npm/list-$era.json" &&
-        grep -q test_simple_text "$npm/list-$era.json" || { echo "tools/list failed"; status=1; }
-    $inspector --protocol-era $era --format json -q "$build/kcap-host" --plugin-file "$fixture" --method tools/call \
-        --tool-name echo --tool-arg text=hi >"$npm/call-$era.json" && grep -q '"hi"' "$npm/call-$era.json" || { echo "tools/call failed"; status=1; }
+    call() { $inspector --protocol-era "$era" --format json -q "$build/kcap-host" --plugin-file "$fixture" "$@"; }
+    call --method tools/list | grep -q test_simple_text || { echo "tools/list failed"; status=1; }
+    call --method tools/call --tool-name echo --tool-arg text=hi | grep -q '"hi"' || { echo "tools/call failed"; status=1; }
 done
 [ $status -eq 0 ] && echo "conformance: all as expected"
 exit $status

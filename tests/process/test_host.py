@@ -193,7 +193,7 @@ def test_answers_and_cancels_that_cross():
             found[:] = [line.split("settled ")[1].split() for line in host.errors if "settled " in line]
             return len({serial for serial, outcome in found if outcome != "3"}) == len(ids)
 
-        for group in range(40):
+        for group in range(200):
             for n in range(50):
                 id = host.call("slow", {"ms": 1}) if n % 2 else host.call("echo", {"text": "x"})
                 host.send("notifications/cancelled", {"requestId": id})
@@ -224,7 +224,8 @@ def test_descriptors_run_out():
             process.stdin.write(b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s"}}\n' %
                                 (id, b"wake_fd" if id == 2 else b"test_simple_text"))
             process.stdin.flush()
-            assert json.loads(process.stdout.readline())["id"] == id
+            answer = json.loads(process.stdout.readline())
+            assert answer["id"] == id and answer["result"].get("isError", False) == (id == 2), answer
     finally:
         process.kill()
         process.wait()
@@ -280,6 +281,42 @@ def test_signals_end_at_once():
             assert time.monotonic() - begin < 0.1 * SLOWER
 
 
+def test_ends_with_a_hundred_calls_in_flight():
+    for round in range(60):
+        tool = ("slow", "deaf")[round % 2]
+        number = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[round % 3]
+        with initialized(stderr=subprocess.DEVNULL) as host:
+            for _ in range(100):
+                host.call(tool, {"ms": 60000})
+            host.answer(host.send("ping", id=True))
+            begin = time.monotonic()
+            host.process.send_signal(number)
+            assert host.wait_exit() in (128 + number, -number)
+            assert time.monotonic() - begin < 0.05 * SLOWER
+    for tool in ("slow", "deaf"):
+        with initialized(stderr=subprocess.DEVNULL) as host:
+            for _ in range(100):
+                host.call(tool, {"ms": 60000})
+            host.answer(host.send("ping", id=True))
+            begin = time.monotonic()
+            host.close()
+            assert host.wait_exit() == 0
+            assert time.monotonic() - begin < 0.7 * SLOWER
+
+
+def test_parent_killed():
+    """The client dies without a word: the end of input is all the host hears, and enough."""
+    script = '"$0" --plugin-file "$1" <&3 >/dev/null & echo $!; kill -9 $$'
+    with TempDir() as home:
+        read_end, write_end = os.pipe()
+        done = subprocess.run(["sh", "-c", script.replace("<&3", "<&%d" % read_end), HOST, FIXTURE], env=clean_env(home),
+                              pass_fds=[read_end], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20)
+        os.close(read_end)
+        pid = int(done.stdout)
+        os.close(write_end)
+        wait_for(lambda: not os.path.exists("/proc/%d" % pid), 5, "the orphan's end")
+
+
 def test_a_client_that_does_not_read_loses_nothing():
     """64 KiB fit the pipe; far more is queued, the reader goes on, and everything arrives later."""
     process = subprocess.Popen([HOST, "--plugin-file", FIXTURE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -300,6 +337,39 @@ def test_a_client_that_does_not_read_loses_nothing():
             if message["id"]:
                 assert text_of(message["result"]) == text
         assert seen == set(range(101))
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_client_that_does_not_read_for_long():
+    """Over 64 MB queued: progress is dropped first, then new calls are refused; no answer is lost, and the reader
+    goes on."""
+    process = subprocess.Popen([HOST, "--plugin-file", FIXTURE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, env=clean_env("/nonexistent"))
+    try:
+        process.stdin.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":'
+                            b'"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n')
+        text = "x" * (1 << 20)
+        for id in range(1, 91):
+            process.stdin.write(b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":'
+                                b'{"text":"%s"}}}\n' % (id, text.encode()))
+        process.stdin.write(b'{"jsonrpc":"2.0","id":91,"method":"tools/call","params":{"name":"slow","arguments":'
+                            b'{"ms":120},"_meta":{"progressToken":1}}}\n{"jsonrpc":"2.0","id":92,"method":"ping"}\n')
+        process.stdin.flush()
+        kinds, notes = {}, 0
+        while len(kinds) < 93:
+            message = json.loads(process.stdout.readline())
+            if "method" in message:
+                notes += 1
+                continue
+            assert message["id"] not in kinds
+            result = message["result"]
+            kinds[message["id"]] = "ok" if message["id"] in (0, 92) else "refused" if result.get("isError") else "ok"
+            if 1 <= message["id"] <= 90 and not result.get("isError"):
+                assert text_of(result) == text
+        assert set(kinds) == set(range(93))
+        assert kinds[1] == "ok" and kinds[90] == "refused" and kinds[91] == "refused" and notes == 0, kinds
     finally:
         process.kill()
         process.wait()

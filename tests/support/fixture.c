@@ -289,6 +289,10 @@ do_wake_fd(struct kcap_call *call, const cJSON *args)
     int first, again;
 
     (void)args;
+    if (polled.fd < 0) {
+        (void)host->result(call, 1, "no descriptor", 13, NULL, 0);
+        return;
+    }
     host->log(host, KCAP_LOG_INFO, "wake_fd is watched");
     first = poll(&polled, 1, 20000);
     again = poll(&polled, 1, 0);

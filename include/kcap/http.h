@@ -4,12 +4,13 @@
  *
  *     const struct kcap_http *http = host->extension(host, KCAP_HTTP_EXTENSION);
  *
- * The service finds the server (and, later, the login) by itself; a plugin names paths below
+ * The service finds the server and the login by itself; a plugin names paths below
  * the server's base and never sees an address it did not print or a token. What a class may ask
  * for is fixed: driver, anything but the reviewer's routes; reviewer, only the reviewer's
  * routes; setup, nothing. Rules of kcap/plugin.h apply.
  *
- * Redirects are not followed, compressed bodies not asked for, and nothing is ever sent twice.
+ * Redirects are not followed, compressed bodies not asked for, and nothing is sent twice but
+ * after a 401, once, with a renewed login: the server has then refused to look at it.
  */
 #ifndef KCAP_HTTP_H
 #define KCAP_HTTP_H
@@ -23,7 +24,7 @@ extern "C" {
 #define KCAP_HTTP_EXTENSION "kcap.http/1"
 
 /* Where requests go. */
-#define KCAP_HTTP_SERVER_CONFIGURED 1u /* named by an option or the environment */
+#define KCAP_HTTP_SERVER_CONFIGURED 1u /* named by option, environment or configuration */
 #define KCAP_HTTP_SERVER_LOCAL      2u /* none named: this user's kcap-flowd */
 #define KCAP_HTTP_SERVER_UNUSABLE   3u /* named, but unusable: error says why */
 
@@ -31,7 +32,7 @@ struct kcap_http_server {
     uint32_t struct_size; /* set by the caller */
     uint32_t kind;        /* KCAP_HTTP_SERVER_* */
     const char *url;      /* for showing: credentials removed; "unix:///path" for a socket */
-    const char *source;   /* what named it: "server-url=", "KCAP_URL", "local kcap-flowd" */
+    const char *source;   /* what named it: "server-url=", "KCAP_URL", "KCAP_PROFILE", ... */
     const char *error;    /* UNUSABLE: one line naming the source and the cure; else NULL */
 };
 
@@ -63,8 +64,9 @@ struct kcap_http_response {
     size_t body_len;
     const char *content_type; /* lower case, without parameters; "" when absent */
     int64_t retry_after_ms;   /* from Retry-After (seconds form); -1 when absent */
-    const char
-        *error; /* not ANSWER: one line, what failed, where and what to check; no secrets */
+    const char *error; /* one line, no secrets. Not ANSWER: what failed, where and what to
+                          check. ANSWER with status 401: what is wrong with the login and
+                          who can mend it. Else NULL */
 };
 
 struct kcap_http {
@@ -88,6 +90,14 @@ struct kcap_http {
 
     /* Frees what request returned; NULL is fine. [any] */
     void (*response_free)(const struct kcap_http *http, struct kcap_http_response *response);
+
+    /* Whether requests have a chance, without making one: asks the server how it wants to be
+     * logged in to (a capability URL is only connected to), and looks for the login, renewing
+     * it when it is expired. Returns as request does. *ret is an ANSWER with status 200 when
+     * all is well; with status 401 and error when the login is of no use; with another status
+     * and error when what answered is no flow server. [worker] */
+    int32_t (*check)(const struct kcap_http *http, struct kcap_call *call, int64_t until_ns,
+                     struct kcap_http_response **ret);
 };
 
 #ifdef __cplusplus

@@ -15,18 +15,18 @@
 #define CONNECT_LIMIT_MS     10000L
 #define KEEPALIVE_SEC        30L
 #define MAX_FDS              16u
-#define MAX_URL_LEN          8192
+#define MAX_HEADER_LEN       32768
 #define MAX_LINE             4096
 #define NS_PER_MS            INT64_C(1000000)
 
 struct exchange {
     const struct kcap_host *host;
-    const struct http_server *server;
+    const struct exchange_to *to;
     const struct kcap_http_request *request;
     CURL *easy;
     CURLM *multi;
     struct curl_slist *headers;
-    struct buf url, body;
+    struct buf body;
     struct kcap_fd fds[MAX_FDS]; /* what curl wants to be told about */
     uint32_t n_fds;
     int64_t timer_ns; /* when curl wants to be called, KCAP_TIME_NEVER for not */
@@ -122,14 +122,27 @@ add_header(struct exchange *x, const char *line)
 }
 
 static bool
+add_header_of(struct exchange *x, const char *name, const char *value)
+{
+    AUTO_BUF struct buf line = BUF_INIT(MAX_HEADER_LEN);
+
+    buf_addf(&line, "%s%s", name, value);
+    return buf_ok(&line) && add_header(x, buf_str(&line));
+}
+
+static bool
 set_headers(struct exchange *x)
 {
-    bool has_body = x->request->body != NULL;
+    const struct exchange_to *to = x->to;
+    const char *type = to->content_type ? to->content_type : "application/json";
 
     /* "Name:" takes out what curl would add by itself */
     return add_header(x, "Accept: application/json") && add_header(x, "Expect:") &&
-           add_header(x, has_body ? "Content-Type: application/json" : "Content-Type:") &&
-           (x->server->capability || add_header(x, "X-Kcap-Cli-Version: " PACKAGE_VERSION));
+           (x->request->body ? add_header_of(x, "Content-Type: ", type)
+                             : add_header(x, "Content-Type:")) &&
+           (to->is_bare || add_header(x, "X-Kcap-Cli-Version: " PACKAGE_VERSION)) &&
+           (!to->update_check_off || add_header(x, "X-Kcap-Update-Check: off")) &&
+           (!to->bearer || add_header_of(x, "Authorization: Bearer ", to->bearer));
 }
 
 static CURLcode
@@ -166,7 +179,8 @@ set_options(struct exchange *x)
     bool ok = true;
 
 #define SET(option, value) ok = ok && curl_easy_setopt(easy, option, value) == CURLE_OK
-    SET(CURLOPT_URL, buf_str(&x->url));
+    SET(CURLOPT_URL, x->to->url);
+    SET(CURLOPT_CONNECT_ONLY, x->to->connect_only ? 1L : 0L);
     SET(CURLOPT_PATH_AS_IS, 1L);
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_FOLLOWLOCATION, 0L);
@@ -184,10 +198,10 @@ set_options(struct exchange *x)
     SET(CURLOPT_WRITEDATA, x);
     SET(CURLOPT_HEADERFUNCTION, on_header);
     SET(CURLOPT_HEADERDATA, x);
-    if (x->server->is_local)
+    if (x->to->is_local)
         SET(CURLOPT_NOPROXY, "*");
-    if (x->server->socket_path)
-        SET(CURLOPT_UNIX_SOCKET_PATH, x->server->socket_path);
+    if (x->to->socket_path)
+        SET(CURLOPT_UNIX_SOCKET_PATH, x->to->socket_path);
 #if LIBCURL_VERSION_NUM >= 0x075700
     SET(CURLOPT_QUICK_EXIT, 1L); /* a cancel must not wait for a name look-up */
 #endif
@@ -196,17 +210,14 @@ set_options(struct exchange *x)
 }
 
 static bool
-prepare(struct exchange *x, const char *path)
+prepare(struct exchange *x)
 {
     uint64_t max = x->request->max_body_len;
 
     x->body = BUF_INIT((size_t)(max ? max : DEFAULT_MAX_BODY_LEN));
-    x->url = BUF_INIT(MAX_URL_LEN);
-    buf_adds(&x->url, x->server->base);
-    buf_adds(&x->url, path);
     x->easy = curl_easy_init();
     x->multi = curl_multi_init();
-    return buf_ok(&x->url) && x->easy && x->multi && set_headers(x) && set_options(x) &&
+    return x->easy && x->multi && set_headers(x) && set_options(x) &&
            curl_multi_setopt(x->multi, CURLMOPT_SOCKETFUNCTION, on_socket) == CURLM_OK &&
            curl_multi_setopt(x->multi, CURLMOPT_SOCKETDATA, x) == CURLM_OK &&
            curl_multi_setopt(x->multi, CURLMOPT_TIMERFUNCTION, on_timer) == CURLM_OK &&
@@ -222,7 +233,6 @@ fini(struct exchange *x)
     curl_easy_cleanup(x->easy);
     (void)curl_multi_cleanup(x->multi);
     curl_slist_free_all(x->headers);
-    buf_fini(&x->url);
     buf_fini(&x->body);
 }
 
@@ -308,7 +318,7 @@ drive(struct exchange *x, struct kcap_call *call, CURLcode *ret_code)
 static bool
 is_not_sent(struct exchange *x, CURLcode code)
 {
-    bool tls = strncasecmp(x->server->base, "https:", 6) == 0;
+    bool tls = strncasecmp(x->to->url, "https:", 6) == 0;
     curl_off_t connected_us = 0;
     long sent = 0;
 
@@ -381,7 +391,7 @@ fill_error(struct exchange *x, CURLcode code, struct kcap_http_response *respons
     const char *why = describe_failure(x, code, not_sent);
 
     response->outcome = not_sent ? KCAP_HTTP_NOT_SENT : KCAP_HTTP_UNKNOWN;
-    buf_addf(&line, "flow server %s (from %s): ", x->server->shown, x->server->source);
+    buf_addf(&line, "%s: ", x->to->label);
     if (why)
         buf_adds(&line, why);
     else
@@ -452,14 +462,23 @@ make_response(struct exchange *x, CURLcode code, struct kcap_http_response **ret
     return 0;
 }
 
+bool
+exchange_set_error(struct kcap_http_response *response, const char *line)
+{
+    char *copy = strdup(line);
+
+    free((void *)(uintptr_t)response->error);
+    response->error = copy;
+    return copy != NULL;
+}
+
 int32_t
-exchange_run(const struct kcap_host *host, const struct http_server *server,
-             struct kcap_call *call, const struct kcap_http_request *request, const char *path,
-             struct kcap_http_response **ret)
+exchange_run(const struct kcap_host *host, const struct exchange_to *to, struct kcap_call *call,
+             const struct kcap_http_request *request, struct kcap_http_response **ret)
 {
     struct exchange x = {
         .host = host,
-        .server = server,
+        .to = to,
         .request = request,
         .timer_ns = KCAP_TIME_NEVER,
         .retry_after_ms = -1,
@@ -467,7 +486,7 @@ exchange_run(const struct kcap_host *host, const struct http_server *server,
     CURLcode code;
     int32_t r = KCAP_E_NOMEM;
 
-    if (prepare(&x, path)) {
+    if (prepare(&x)) {
         r = drive(&x, call, &code);
         if (r == 0)
             r = make_response(&x, code, ret);

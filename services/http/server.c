@@ -10,11 +10,13 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "lib/auto.h"
 #include "lib/buf.h"
 #include "lib/paths.h"
 #include "lib/text.h"
+#include "profile.h"
 
 #define MAX_URL_LEN 4096
 #define MAX_LINE    8192
@@ -45,8 +47,8 @@ set_unusable(struct http_server *server, const char *why)
     return server->error ? 0 : KCAP_E_NOMEM;
 }
 
-static bool
-is_loopback(const char *host)
+bool
+server_is_loopback(const char *host)
 {
     size_t len = strlen(host);
     struct in_addr v4;
@@ -131,7 +133,7 @@ use_http(struct http_server *server, const char *text)
     for (len = strlen(whole); len > 0 && whole[len - 1] == '/';)
         len--;
     server->base = strndup(whole, len);
-    server->is_local = is_loopback(host);
+    server->is_local = server_is_loopback(host);
     return server->base ? 0 : KCAP_E_NOMEM;
 }
 
@@ -172,29 +174,114 @@ use_flowd(const struct kcap_host *host, struct http_server *server)
     return use_socket(server, path);
 }
 
+/* None was named anywhere: a driver has its own, a reviewer would report to a stranger. */
+static int
+use_default(const struct kcap_host *host, uint32_t trust_class, struct http_server *server)
+{
+    if (trust_class == KCAP_CLASS_REVIEWER) {
+        server->source = "the environment";
+        server->kind = KCAP_HTTP_SERVER_UNUSABLE;
+        server->error =
+            strdup("no flow server is named: whoever starts the reviewer has to set "
+                   "KCAP_URL or KCAP_FLOW_CAPABILITY_URL");
+        return server->error ? 0 : KCAP_E_NOMEM;
+    }
+    server->source = "local kcap-flowd";
+    return use_flowd(host, server);
+}
+
+static int
+use_profile(const struct kcap_host *host, uint32_t trust_class, const struct profile *profile,
+            struct http_server *server)
+{
+    server->source = profile->source;
+    if (profile->error) {
+        server->kind = KCAP_HTTP_SERVER_UNUSABLE;
+        server->error = strdup(profile->error);
+        return server->error ? 0 : KCAP_E_NOMEM;
+    }
+    return profile->server_url ? use_url(server, profile->server_url)
+                               : use_default(host, trust_class, server);
+}
+
+/* What an address was given for by option or environment, and by which; NULL: none was. */
+static const char *
+named_url(const struct kcap_host *host, const char **ret_source)
+{
+    const char *url = host->option(host, "server-url");
+
+    *ret_source = "server-url=";
+    if (!text_is_blank(url))
+        return url;
+    *ret_source = "KCAP_URL";
+    url = host->env(host, "KCAP_URL");
+    return text_is_blank(url) ? NULL : url;
+}
+
+static int
+use_configured(const struct kcap_host *host, uint32_t trust_class, struct userconfig *config,
+               struct profile *profile, struct http_server *server)
+{
+    const char *url = named_url(host, &server->source);
+    AUTO_FREE char *dir = url ? NULL : getcwd(NULL, 0);
+    int r = url ? profile_active(config, profile)
+                : profile_select(host, config, dir ? dir : "/", profile);
+
+    if (r == 0)
+        r = url ? use_url(server, url) : use_profile(host, trust_class, profile, server);
+    server->has_login = server->kind == KCAP_HTTP_SERVER_CONFIGURED && !server->socket_path;
+    server->update_check_off = profile->update_check_off;
+    server->profile = take_ptr(profile->name);
+    server->profile_is_active =
+        server->profile && strcmp(server->profile, userconfig_active(config)) == 0;
+    server->config_dir = take_ptr(config->dir);
+    return r;
+}
+
+static int
+use_capability(struct http_server *server, const char *url)
+{
+    int r;
+
+    server->source = "KCAP_FLOW_CAPABILITY_URL";
+    server->capability = true;
+    r = use_url(server, url);
+    if (r == 0 && server->kind == KCAP_HTTP_SERVER_CONFIGURED && !server->is_local)
+        r = set_unusable(server, "it must be a loopback address or a unix:/// socket");
+    return r;
+}
+
+static int
+find(const struct kcap_host *host, uint32_t trust_class, struct http_server *ret)
+{
+    const char *capability = host->env(host, "KCAP_FLOW_CAPABILITY_URL");
+    struct profile profile = {.name = NULL};
+    struct userconfig config;
+    int r;
+
+    if (trust_class == KCAP_CLASS_REVIEWER && !text_is_blank(capability))
+        return use_capability(ret, capability);
+    r = userconfig_load(host, &config);
+    if (r == 0)
+        r = use_configured(host, trust_class, &config, &profile, ret);
+    profile_fini(&profile);
+    userconfig_fini(&config);
+    return r;
+}
+
 int
 server_find(const struct kcap_host *host, uint32_t trust_class, struct http_server *ret)
 {
-    const char *url = host->env(host, "KCAP_FLOW_CAPABILITY_URL");
+    AUTO_BUF struct buf label = BUF_INIT(MAX_LINE);
     int r;
 
-    *ret = (struct http_server){.source = "KCAP_FLOW_CAPABILITY_URL"};
-    if (trust_class == KCAP_CLASS_REVIEWER && !text_is_blank(url)) {
-        ret->capability = true;
-        r = use_url(ret, url);
-        if (r == 0 && ret->kind == KCAP_HTTP_SERVER_CONFIGURED && !ret->is_local)
-            r = set_unusable(ret, "it must be a loopback address or a unix:/// socket");
-    } else if (!text_is_blank(url = host->option(host, "server-url"))) {
-        ret->source = "server-url=";
-        r = use_url(ret, url);
-    } else if (!text_is_blank(url = host->env(host, "KCAP_URL"))) {
-        ret->source = "KCAP_URL";
-        r = use_url(ret, url);
-    } else {
-        ret->source = "local kcap-flowd";
-        r = use_flowd(host, ret);
-    }
+    *ret = (struct http_server){.source = ""};
+    r = find(host, trust_class, ret);
     if (r == 0 && !ret->shown)
         ret->shown = strdup("(unusable)");
-    return r < 0 || !ret->shown ? KCAP_E_NOMEM : 0;
+    if (r < 0 || !ret->shown)
+        return KCAP_E_NOMEM;
+    buf_addf(&label, "flow server %s (from %s)", ret->shown, ret->source);
+    ret->label = buf_take(&label, NULL);
+    return ret->label ? 0 : KCAP_E_NOMEM;
 }

@@ -14,8 +14,17 @@ struct http_server {
     char *socket_path;  /* or NULL */
     char *shown;        /* for people: without credentials */
     const char *source; /* constant */
-    char *error;        /* one line when UNUSABLE, else NULL */
+    char *label;        /* both, for messages */
+    char *profile;      /* whose login is used, or NULL */
+    bool profile_is_active; /* the one that logins from before profiles belong to */
+    char *config_dir;       /* where the logins are, or NULL */
+    bool has_login;         /* not a capability, not a socket: who asks is told by a token */
+    bool update_check_off;
+    char *error; /* one line when UNUSABLE, else NULL */
 };
+
+/* Whether that is an address of this machine alone; host as a URL has it. */
+bool server_is_loopback(const char *host);
 
 /* Fills *ret for the life of the process. Returns 0 or KCAP_E_NOMEM. */
 int server_find(const struct kcap_host *host, uint32_t trust_class, struct http_server *ret);

@@ -9,6 +9,7 @@ unit_tests = \
 	tests/unit/test_buf \
 	tests/unit/test_cli \
 	tests/unit/test_elfnote \
+	tests/unit/test_http_parts \
 	tests/unit/test_jscan \
 	tests/unit/test_paths \
 	tests/unit/test_reader \
@@ -29,6 +30,10 @@ tests_unit_test_cli_LDADD = $(unit_ldadd)
 tests_unit_test_cli_CFLAGS = $(unit_cflags)
 tests_unit_test_elfnote_LDADD = $(unit_ldadd)
 tests_unit_test_elfnote_CFLAGS = $(unit_cflags)
+tests_unit_test_http_parts_SOURCES = tests/unit/test_http_parts.c \
+	services/http/jwt.c services/http/repository.c services/http/when.c
+tests_unit_test_http_parts_LDADD = $(unit_ldadd)
+tests_unit_test_http_parts_CFLAGS = $(unit_cflags)
 tests_unit_test_jscan_LDADD = $(unit_ldadd)
 tests_unit_test_jscan_CFLAGS = $(unit_cflags)
 tests_unit_test_paths_LDADD = $(unit_ldadd)

@@ -1,58 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flow-result.so: the one thing an unattended reviewer may do, and nothing else. */
+/* flow-result.so: the two things an unattended reviewer may do, and nothing else. */
 #include "config.h"
 
 #include <kcap/http.h>
 #include <kcap/plugin.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
-#include "deliver.h"
 #include "lib/json.h"
 #include "lib/text.h"
+#include "reviewer.h"
 #include "texts.h"
 
-#define MAX_BODY_LEN ((size_t)16 << 20)
-#define MAX_TEXT_LEN 16384u
-
-struct flow_result {
-    const struct kcap_host *host;
-    const char *agent_id;
-    bool said_where; /* SERIAL: no lock */
-};
-
-static const struct kcap_tool submit_review_result = {
-    .struct_size = sizeof(struct kcap_tool),
-    .name = "submit_review_result",
-    .title = "Submit the review result",
-    .description =
-        "Deliver the result of the review round you were asked to do. This call is the only "
-        "way the result reaches anybody: text in your reply is not read. Call it once per "
-        "round, when the review is finished, with the round token from the round's "
-        "instructions. Use kind \"findings\" with the whole text of the findings, or kind "
-        "\"clean\" when there is nothing to change. If it answers with an error, do what the "
-        "error says. The call may take a minute when the server is slow; it retries by itself.",
-    .input_schema =
-        "{\"type\":\"object\",\"properties\":{"
-        "\"round_token\":{\"type\":\"string\",\"minLength\":1,\"description\":\"The round "
-        "token "
-        "from this round's instructions, exactly as given.\"},"
-        "\"kind\":{\"type\":\"string\",\"enum\":[\"findings\",\"clean\"],\"description\":"
-        "\"findings: something has to be changed. clean: nothing has.\"},"
-        "\"findings\":{\"type\":\"string\",\"description\":\"All findings, most severe first; "
-        "required for kind findings, left out for kind clean.\"}},"
-        "\"required\":[\"round_token\",\"kind\"],\"additionalProperties\":false}",
-    /* a round takes one result: the same call again changes nothing more */
-    .hints = KCAP_HINT_IDEMPOTENT,
-};
-
-static const struct kcap_tool *const tools[] = {&submit_review_result, NULL};
+#define MAX_BODY_LEN   ((size_t)16 << 20)
+#define MAX_TEXT_LEN   16384u
+#define MESSAGE_ID_LEN 16
 
 static int32_t
 flow_result_init(const struct kcap_host *host, void **ret_ctx)
 {
     const char *agent_id = host->env(host, "KCAP_FLOW_AGENT_ID");
-    struct flow_result *self;
+    struct reviewer *self;
 
     if (text_is_blank(agent_id)) {
         host->log(host, KCAP_LOG_ERROR,
@@ -65,19 +34,25 @@ flow_result_init(const struct kcap_host *host, void **ret_ctx)
         return KCAP_E_NOMEM;
     self->host = host;
     self->agent_id = agent_id;
+    (void)pthread_mutex_init(&self->lock, NULL);
+    spool_init(&self->spool, host, agent_id);
+    pending_start(self);
     *ret_ctx = self;
     return KCAP_OK;
 }
 
-static int32_t
-give_error(const struct flow_result *self, struct kcap_call *call, const char *text)
+void
+reviewer_set_unsure(struct reviewer *self, const char *round_token)
 {
-    return self->host->result(call, 1, text, strlen(text), NULL, 0);
+    free(self->unsure_token);
+    self->unsure_token = round_token ? strdup(round_token) : NULL;
 }
+
+/* ---- arguments ---- */
 
 /* What the schema cannot say; NULL when all is well. */
 static const char *
-check_arguments(const cJSON *args)
+check_result(const cJSON *args)
 {
     const char *token = json_str(args, "round_token"), *kind = json_str(args, "kind");
 
@@ -92,6 +67,13 @@ check_arguments(const cJSON *args)
     return NULL;
 }
 
+static const char *
+check_message(const cJSON *args)
+{
+    return text_is_blank(json_str(args, "text")) ? "text is missing or blank: give the message."
+                                                 : NULL;
+}
+
 static void
 add_member(struct buf *to, const char *name, const char *value)
 {
@@ -100,7 +82,7 @@ add_member(struct buf *to, const char *name, const char *value)
 }
 
 static void
-add_body(struct buf *to, const struct flow_result *self, const cJSON *args)
+add_result_body(struct buf *to, const struct reviewer *self, const cJSON *args)
 {
     const char *kind = json_str(args, "kind");
 
@@ -112,74 +94,207 @@ add_body(struct buf *to, const struct flow_result *self, const cJSON *args)
     buf_addc(to, '}');
 }
 
-/* The service, once it is known to have a server; else the reason in *ret. */
+/* The id is the same in every attempt, so that the server can tell a repetition. */
+static bool
+add_message_body(struct buf *to, const struct reviewer *self, const cJSON *args)
+{
+    unsigned char id[MESSAGE_ID_LEN];
+    char digits[2 * MESSAGE_ID_LEN + 1];
+
+    if (getrandom(id, sizeof id, 0) != (ssize_t)sizeof id)
+        return false;
+    for (size_t i = 0; i < sizeof id; i++)
+        (void)snprintf(digits + 2 * i, 3, "%02x", id[i]);
+    add_member(to, "agent_id", self->agent_id);
+    add_member(to, "message_id", digits);
+    add_member(to, "text", json_str(args, "text"));
+    buf_addc(to, '}');
+    return true;
+}
+
+/* ---- the server ---- */
+
 static const struct kcap_http *
-find_server(struct flow_result *self, struct delivery *ret)
+no_server(struct delivery *ret, const char *why)
+{
+    *ret = (struct delivery){
+        .verdict = VERDICT_UNUSABLE, .outcome = OUTCOME_NOT_DELIVERED, .detail = strdup(why)};
+    return NULL;
+}
+
+const struct kcap_http *
+reviewer_find_server(struct reviewer *self, struct kcap_http_server *server,
+                     struct delivery *ret)
 {
     const struct kcap_http *http = self->host->extension(self->host, KCAP_HTTP_EXTENSION);
-    struct kcap_http_server server = {.struct_size = sizeof server};
+    bool said;
 
-    if (!http) {
-        *ret =
-            (struct delivery){.verdict = VERDICT_UNUSABLE,
-                              .detail = strdup("kcap-host's HTTP service (http.so) could not "
-                                               "be loaded; its log has the reason")};
-        return NULL;
-    }
-    http->server(http, &server);
-    if (server.kind == KCAP_HTTP_SERVER_UNUSABLE) {
-        *ret = (struct delivery){
-            .verdict = VERDICT_UNUSABLE,
-            .detail = strdup(server.error ? server.error : "no usable flow server")};
-        return NULL;
-    }
-    if (!self->said_where) {
+    if (!http)
+        return no_server(ret, "kcap-host's HTTP service (http.so) could not be loaded; its log "
+                              "has the reason");
+    http->server(http, server);
+    if (server->kind == KCAP_HTTP_SERVER_UNUSABLE)
+        return no_server(ret, server->error ? server->error : "no usable flow server");
+    (void)pthread_mutex_lock(&self->lock);
+    said = self->said_where;
+    self->said_where = true;
+    (void)pthread_mutex_unlock(&self->lock);
+    if (!said)
         kcap_logf(self->host, KCAP_LOG_INFO, "flow-result: results go to %s (from %s)",
-                  server.url, server.source);
-        self->said_where = true;
-    }
+                  server->url, server->source);
     return http;
+}
+
+/* ---- calls ---- */
+
+static int32_t
+give(const struct reviewer *self, struct kcap_call *call, enum errand_kind kind,
+     struct delivery *delivery)
+{
+    AUTO_BUF struct buf text = BUF_INIT(MAX_TEXT_LEN);
+    AUTO_BUF struct buf json = BUF_INIT(MAX_TEXT_LEN);
+    int32_t is_error = texts_add(&text, kind, delivery);
+
+    texts_add_json(&json, delivery);
+    delivery_fini(delivery);
+    if (!buf_ok(&text) || !buf_ok(&json))
+        return KCAP_E_NOMEM;
+    return self->host->result(call, is_error, text.data, text.len, json.data, json.len);
+}
+
+static int32_t
+give_error(const struct reviewer *self, struct kcap_call *call, const char *text)
+{
+    static const char json[] = "{\"outcome\":\"not_delivered\",\"attempts\":0}";
+
+    return self->host->result(call, 1, text, strlen(text), json, sizeof json - 1);
+}
+
+/* On disk first, then sent. */
+static bool
+keep(struct reviewer *self, const struct kcap_http_server *server, const char *round_token,
+     const struct buf *body, struct spool_entry *ret)
+{
+    bool may_be_there;
+
+    (void)pthread_mutex_lock(&self->lock);
+    (void)spool_put(&self->spool, round_token, server->url, server->source, body->data,
+                    body->len, ret);
+    may_be_there = ret->may_be_there ||
+                   (self->unsure_token && strcmp(self->unsure_token, round_token) == 0);
+    (void)pthread_mutex_unlock(&self->lock);
+    return may_be_there;
+}
+
+static void
+settle(struct reviewer *self, const char *round_token, struct spool_entry *entry,
+       const struct delivery *delivery)
+{
+    (void)pthread_mutex_lock(&self->lock);
+    reviewer_set_unsure(self, delivery->outcome == OUTCOME_UNKNOWN ? round_token : NULL);
+    if (delivery->outcome == OUTCOME_DELIVERED || delivery_is_final(delivery))
+        spool_remove(entry);
+    else if (delivery->outcome == OUTCOME_NOT_DELIVERED)
+        spool_set_unsent(&self->spool, entry);
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+static int32_t
+deliver_result(struct reviewer *self, struct kcap_call *call, const struct kcap_http *http,
+               const struct kcap_http_server *server, const char *round_token,
+               const struct buf *body, struct delivery *ret)
+{
+    struct errand errand = {
+        .kind = ERRAND_RESULT,
+        .body = body->data,
+        .body_len = body->len,
+        .max_attempts = ERRAND_ATTEMPTS,
+        .attempt_limit_ns = ERRAND_LIMIT_NS,
+    };
+    struct spool_entry entry;
+    int32_t r = pending_run(self, call, http, server, round_token);
+
+    if (r == KCAP_WAIT_CANCELLED || r == KCAP_WAIT_SHUTDOWN)
+        return r;
+    errand.may_be_there = keep(self, server, round_token, body, &entry);
+    r = deliver(self->host, call, http, &errand, ret);
+    if (r == 0)
+        settle(self, round_token, &entry, ret);
+    spool_entry_fini(&entry);
+    return r;
+}
+
+static int32_t
+call_result(struct reviewer *self, struct kcap_call *call, const cJSON *args)
+{
+    AUTO_BUF struct buf body = BUF_INIT(MAX_BODY_LEN);
+    struct kcap_http_server server = {.struct_size = sizeof server};
+    const struct kcap_http *http;
+    struct delivery delivery;
+    const char *fault = check_result(args);
+    int32_t r;
+
+    if (fault)
+        return give_error(self, call, fault);
+    add_result_body(&body, self, args);
+    if (!buf_ok(&body))
+        return give_error(self, call, "findings is longer than 16 MiB: shorten it.");
+    http = reviewer_find_server(self, &server, &delivery);
+    r = http ? deliver_result(self, call, http, &server, json_str(args, "round_token"), &body,
+                              &delivery)
+             : 0;
+    return r != 0 ? KCAP_OK : give(self, call, ERRAND_RESULT, &delivery);
+}
+
+static int32_t
+call_message(struct reviewer *self, struct kcap_call *call, const cJSON *args)
+{
+    AUTO_BUF struct buf body = BUF_INIT(MAX_BODY_LEN);
+    struct errand errand = {.kind = ERRAND_MESSAGE,
+                            .max_attempts = ERRAND_ATTEMPTS,
+                            .attempt_limit_ns = ERRAND_LIMIT_NS};
+    struct kcap_http_server server = {.struct_size = sizeof server};
+    const struct kcap_http *http;
+    struct delivery delivery;
+    const char *fault = check_message(args);
+    int32_t r;
+
+    if (fault)
+        return give_error(self, call, fault);
+    if (!add_message_body(&body, self, args))
+        return give_error(self, call,
+                          "Not delivered: the system gave no random bytes; call again.");
+    if (!buf_ok(&body))
+        return give_error(self, call, "text is longer than 16 MiB: shorten it.");
+    errand.body = body.data;
+    errand.body_len = body.len;
+    http = reviewer_find_server(self, &server, &delivery);
+    r = http ? deliver(self->host, call, http, &errand, &delivery) : 0;
+    return r != 0 ? KCAP_OK : give(self, call, ERRAND_MESSAGE, &delivery);
 }
 
 static int32_t
 flow_result_call(void *ctx, struct kcap_call *call, const struct kcap_tool *tool,
                  const char *args_text, size_t args_len)
 {
-    struct flow_result *self = ctx;
     AUTO_JSON cJSON *args = json_parse(args_text, args_len, NULL);
-    AUTO_BUF struct buf body = BUF_INIT(MAX_BODY_LEN);
-    AUTO_BUF struct buf text = BUF_INIT(MAX_TEXT_LEN);
-    const struct kcap_http *http;
-    struct delivery delivery;
-    const char *fault = check_arguments(args);
-    int32_t r, is_error;
 
-    (void)tool;
-    if (fault)
-        return give_error(self, call, fault);
-    add_body(&body, self, args);
-    if (!buf_ok(&body))
-        return give_error(self, call, "findings is longer than 16 MiB: shorten it.");
-
-    http = find_server(self, &delivery);
-    r = http ? deliver(self->host, call, http, body.data, body.len, &delivery) : 0;
-    if (r != 0)
-        return KCAP_OK;
-    is_error = texts_add(&text, &delivery);
-    delivery_fini(&delivery);
-    if (!buf_ok(&text))
-        return KCAP_E_NOMEM;
-    return self->host->result(call, is_error, text.data, text.len, NULL, 0);
+    return tool == reviewer_tools[0] ? call_result(ctx, call, args)
+                                     : call_message(ctx, call, args);
 }
 
 static void
 flow_result_fini(void *ctx)
 {
-    free(ctx);
+    struct reviewer *self = ctx;
+
+    spool_fini(&self->spool);
+    free(self->unsure_token);
+    free(self);
 }
 
 KCAP_REGISTER(KCAP_CLASS_REVIEWER, .threads = KCAP_THREADS_SERIAL, .name = "flow-result",
               .version = PACKAGE_VERSION,
               .summary = "the reviewer's side: delivers the result of a review round",
-              .tools = tools, .init = flow_result_init, .call = flow_result_call,
-              .fini = flow_result_fini);
+              .tools = reviewer_tools, .commands = reviewer_commands, .init = flow_result_init,
+              .call = flow_result_call, .fini = flow_result_fini);

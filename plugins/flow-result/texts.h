@@ -8,6 +8,12 @@
 #include "lib/buf.h"
 
 /* Appends the text for an outcome; returns whether it is an error. */
-int32_t texts_add(struct buf *to, const struct delivery *delivery);
+int32_t texts_add(struct buf *to, enum errand_kind kind, const struct delivery *delivery);
+
+/* The same as structured content. */
+void texts_add_json(struct buf *to, const struct delivery *delivery);
+
+/* "delivered", "not_delivered", "unknown". */
+const char *texts_outcome(enum outcome outcome);
 
 #endif

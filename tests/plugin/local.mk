@@ -13,7 +13,9 @@ plugin_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 if HAVE_CHECK
 plugin_tests = \
 	tests/plugin/daemon/test_flows_daemon \
+	tests/plugin/test_flow_message \
 	tests/plugin/test_flow_result \
+	tests/plugin/test_flow_result_spool \
 	tests/plugin/test_flows_find \
 	tests/plugin/test_flows_journal \
 	tests/plugin/test_flows_start \
@@ -24,6 +26,14 @@ check_PROGRAMS += $(plugin_tests)
 TESTS += $(plugin_tests)
 http_rig = tests/plugin/http-rig.c tests/plugin/http-rig.h
 flows_rig = tests/plugin/flows-rig.c tests/plugin/flows-rig.h
+reviewer_rig = tests/plugin/reviewer-rig.c tests/plugin/reviewer-rig.h
+tests_plugin_test_flow_message_SOURCES = tests/plugin/test_flow_message.c $(reviewer_rig)
+tests_plugin_test_flow_message_LDADD = $(plugin_ldadd)
+tests_plugin_test_flow_message_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flow_result_SOURCES = tests/plugin/test_flow_result.c $(reviewer_rig)
+tests_plugin_test_flow_result_spool_SOURCES = tests/plugin/test_flow_result_spool.c $(reviewer_rig)
+tests_plugin_test_flow_result_spool_LDADD = $(plugin_ldadd)
+tests_plugin_test_flow_result_spool_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flow_result_LDADD = $(plugin_ldadd)
 tests_plugin_test_flow_result_CFLAGS = $(plugin_cflags)
 tests_plugin_daemon_test_flows_daemon_SOURCES = \

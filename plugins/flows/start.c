@@ -212,6 +212,7 @@ start_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args
     AUTO_JOB struct job *job = NULL;
     AUTO_FREE char *vendor = args_trim(json_str(args, "vendor"), true);
     AUTO_FREE char *model = args_trim(json_str(args, "model"), false);
+    AUTO_FREE char *body = NULL;
     char space[128];
     const char *fault = check(args, space, sizeof space);
     struct subject subject = {.flows = flows,
@@ -223,11 +224,12 @@ start_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args
         return show_error(flows, call, fault);
     if (session_find(flows->host, call, NULL, &session) < 0)
         return KCAP_E_NOMEM;
+    body = compose(args, &session, vendor, model); /* before the order takes both */
     job = job_new(flows, &(struct job){
                              .session = strdup(session.key),
                              .start_id = make_start_id(flows->host),
                              .title = shorten(json_str(args, "target_title")),
-                             .body = compose(args, &session, vendor, model),
+                             .body = take_ptr(body),
                              .vendor = take_ptr(vendor),
                              .model = take_ptr(model),
                          });

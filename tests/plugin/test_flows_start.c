@@ -174,6 +174,27 @@ static const struct {
      "did not confirm"},
 };
 
+/* What the reviewer is to be must be in every start's body, whatever the route: a server that
+ * is not told takes its default. */
+static void
+check_reviewer_is_named(const char *args, const struct fake_request *request)
+{
+    cJSON *asked = json_parse(args, strlen(args), NULL);
+    cJSON *sent = json_parse(request->body, strlen(request->body), NULL);
+    const char *vendor = json_str(asked, "vendor"), *model = json_str(asked, "model");
+    const char *sent_vendor = json_str(sent, "vendor"), *sent_model = json_str(sent, "model");
+
+    if (vendor)
+        ck_assert_msg(sent_vendor && strcmp(sent_vendor, "codex") == 0, "%s: %s", args,
+                      request->body);
+    else
+        ck_assert_ptr_null(sent_vendor);
+    ck_assert_msg(model ? sent_model && strcmp(sent_model, model) == 0 : !sent_model, "%s: %s",
+                  args, request->body);
+    cJSON_Delete(asked);
+    cJSON_Delete(sent);
+}
+
 START_TEST(routes_of_a_start)
 {
     char args[512];
@@ -190,6 +211,8 @@ START_TEST(routes_of_a_start)
         if (routes[_i].routes[i])
             ck_assert_str_eq(requests[i].path, routes[_i].routes[i]);
         ck_assert_msg((routes[_i].routes[i] != NULL) == (i < n), "%s: %zu", routes[_i].name, n);
+        if (routes[_i].routes[i] && strstr(routes[_i].routes[i], "/start/"))
+            check_reviewer_is_named(args, &requests[i]);
     }
 }
 END_TEST

@@ -69,13 +69,20 @@ is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* Who types a command means the directory he is in, whatever the shell inherited. */
+static bool
+is_shell(const struct kcap_client *client)
+{
+    return client->harness && strcmp(client->harness, "shell") == 0;
+}
+
 static char *
-find_project(const struct kcap_host *host)
+find_project(const struct kcap_host *host, const struct kcap_client *client)
 {
     const char *dir = host->env(host, "CLAUDE_PROJECT_DIR");
     const char *codex = host->env(host, "CODEX_THREAD_ID");
 
-    if (text_is_blank(codex) && dir && dir[0] == '/' && is_dir(dir))
+    if (!is_shell(client) && text_is_blank(codex) && dir && dir[0] == '/' && is_dir(dir))
         return strdup(dir);
     return getcwd(NULL, 0);
 }
@@ -127,11 +134,11 @@ session_find(const struct kcap_host *host, struct kcap_call *call, const char *a
 {
     struct kcap_client client = {.struct_size = sizeof client};
 
-    *ret = (struct session){.project = find_project(host)};
+    host->client(call, &client);
+    *ret = (struct session){.project = find_project(host, &client)};
     if (!ret->project && !(ret->project = strdup("/")))
         return KCAP_E_NOMEM;
     ret->repository = find_repository(ret->project);
-    host->client(call, &client);
     if (!text_is_blank(argument))
         return use_id(ret, argument, "the session_id argument");
     if (!text_is_blank(client.session_id))

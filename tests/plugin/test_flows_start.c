@@ -2,6 +2,8 @@
 /* flows.so as shipped: starting, submitting, waiting, closing. */
 #include "config.h"
 
+#include <unistd.h>
+
 #include "flows-rig.h"
 
 /* ---- the happy path ---- */
@@ -46,6 +48,39 @@ START_TEST(start_waits_for_the_findings)
     ck_assert_str_eq(json_str(json, "result_kind"), "findings");
     ck_assert_str_eq(json_str(json, "text"), call.text);
     cJSON_Delete(json);
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* A client's own word about its project counts; a shell that inherited it is somewhere else. */
+static const struct {
+    const char *harness, *codex;
+    bool here;
+} projects[] = {
+    {"claude-code-print", NULL, false},
+    {NULL, NULL, false},
+    {"shell", NULL, true},
+    {"codex", "t1", true},
+};
+
+START_TEST(project_is_where_the_caller_is)
+{
+    const struct fake_reply reply = {.body = "{\"flow_run_id\":\"u1\",\"status\":\"clean\"}"};
+    struct fake_call call = {.harness = projects[_i].harness};
+    char *here = getcwd(NULL, 0);
+    const char *body;
+    cJSON *json;
+    size_t n;
+
+    fake_host_setenv(rig.fake, "CLAUDE_PROJECT_DIR", "/");
+    fake_host_setenv(rig.fake, "CODEX_THREAD_ID", projects[_i].codex);
+    fake_host_script(rig.fake, &reply, 1);
+    rig_call(START, START_ARGS, &call);
+    body = fake_host_requests(rig.fake, &n)[0].body;
+    json = json_parse(body, strlen(body), NULL);
+    ck_assert_str_eq(json_str(json, "requesting_cwd"), projects[_i].here ? here : "/");
+    cJSON_Delete(json);
+    free(here);
     fake_call_fini(&call);
 }
 END_TEST
@@ -502,6 +537,7 @@ add(TCase *tests)
 {
     tcase_add_checked_fixture(tests, rig_setup, rig_teardown);
     tcase_add_test(tests, start_waits_for_the_findings);
+    tcase_add_loop_test(tests, project_is_where_the_caller_is, 0, N_ROWS(projects));
     tcase_add_test(tests, start_finished_in_its_own_answer);
     tcase_add_test(tests, round_waits_for_its_own_number);
     tcase_add_test(tests, close_ends_it);

@@ -122,6 +122,7 @@ static void
 host_client(struct kcap_call *call, struct kcap_client *ret)
 {
     ret->name = call->outer ? call->outer->client_name : NULL;
+    ret->harness = call->outer ? call->outer->harness : NULL;
     ret->session_id = call->outer ? call->outer->session_id : NULL;
     ret->session_source = call->outer ? call->outer->session_source : NULL;
 }

@@ -44,7 +44,7 @@ struct fake_call {
     unsigned cancel_at_wait; /* 0: never; 1: the first one */
     unsigned shutdown_at_wait;
     int64_t cancel_after_ms; /* 0: never; real time only */
-    const char *client_name, *session_id, *session_source;
+    const char *client_name, *session_id, *session_source, *harness;
 
     int32_t returned;
     bool has_result, is_error;

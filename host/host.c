@@ -58,6 +58,13 @@ host_open(struct host *host, const struct cli *cli)
     return 0;
 }
 
+void
+host_end(struct host *host)
+{
+    if (host->plugin.desc.fini)
+        host->plugin.desc.fini(host->ctx);
+}
+
 static void
 print_row(const char *name, const char *summary)
 {

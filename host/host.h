@@ -67,6 +67,9 @@ int host_serve(struct host *host);       /* MCP on stdin and stdout */
 int host_call_once(struct host *host);   /* --call */
 int host_run_command(struct host *host); /* -- COMMAND */
 
+/* The plugin's fini, when nothing of it runs any more. */
+void host_end(struct host *host);
+
 /* Prints the plugin's options, commands and tools; returns the exit status. */
 int host_plugin_help(const struct host *host);
 

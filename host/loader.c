@@ -60,7 +60,7 @@ open_checked(const char *path, bool developer, int *ret_fd)
         return refuse(path, why);
     }
     (void)snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(path, '/') - path), path);
-    fault = !developer && stat(dir, &st) == 0 ? check_owner(&st) : NULL;
+    fault = developer ? NULL : stat(dir, &st) < 0 ? "cannot be looked at" : check_owner(&st);
     if (fault) {
         (void)snprintf(why, sizeof why, "its directory %s", fault);
         return refuse(path, why);

@@ -42,7 +42,9 @@ reader_fill(struct reader *reader)
     while (n < 0 && errno == EINTR);
     if (n > 0)
         reader->buf.len += (size_t)n;
-    else
+    else if (n == 0 ||
+             errno !=
+                 EAGAIN) /* the descriptor is shared: others may have made it non-blocking */
         reader->eof = true;
 }
 

@@ -3,7 +3,7 @@
 
 #include "host/schema.h"
 
-#include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "lib/json.h"
@@ -41,11 +41,19 @@ type_of(const cJSON *value)
     return cJSON_IsObject(value) ? "object" : "null";
 }
 
+/* Without libm, which nothing here links: beyond 2^53 every double is whole. */
+static bool
+is_whole(double number)
+{
+    return !(number > -9007199254740992.0 && number < 9007199254740992.0) ||
+           number == (double)(int64_t)number;
+}
+
 static bool
 has_type(const cJSON *value, const char *type)
 {
     if (strcmp(type, "integer") == 0) /* 1.0 is an integer in JSON Schema */
-        return cJSON_IsNumber(value) && value->valuedouble == floor(value->valuedouble);
+        return cJSON_IsNumber(value) && is_whole(value->valuedouble);
     return strcmp(type, type_of(value)) == 0;
 }
 

@@ -14,12 +14,14 @@
 #include "host/reader.h"
 #include "host/wire.h"
 
-#define DRAIN_NS \
-    (500 * (int64_t)NS_PER_MS) /* calls still running at the end of input get this long */
+/* After the end of input, calls may finish for the first, and those told to leave until the
+ * second. */
+#define FINISH_NS (400 * (int64_t)NS_PER_MS)
+#define DRAIN_NS  (500 * (int64_t)NS_PER_MS)
 
 /*
- * The protocol moves to private descriptors: from here on a stray printf of a plugin, or of a
- * library it uses, lands on stderr, and a child cannot inherit the client's pipe.
+ * The protocol moves to private descriptors: from here on a stray printf of a plugin, or of
+ * a library it uses, lands on stderr, and a child cannot inherit the client's pipe.
  */
 static int
 take_stdio(int *ret_in, int *ret_out)
@@ -64,25 +66,46 @@ tick(struct host *host)
     return calls_ns < workers_ns ? calls_ns : workers_ns;
 }
 
-/* The client is done asking: what it asked is finished as far as half a second allows. */
-static void
-drain(struct host *host)
+/* Waits until no call and no job is left, or until until_ns. */
+static bool
+wait_idle(struct host *host, int64_t until_ns)
 {
-    int64_t until_ns = host_now_ns() + DRAIN_NS;
+    bool idle;
 
     (void)pthread_mutex_lock(&host->lock);
-    while (host->n_tool_calls > 0 && host_now_ns() < until_ns) {
+    while (host->calls && host_now_ns() < until_ns) {
         int64_t next_ns;
 
         (void)pthread_mutex_unlock(&host->lock);
         next_ns = tick(host);
         (void)pthread_mutex_lock(&host->lock);
-        if (host->n_tool_calls > 0)
+        if (host->calls)
             (void)clock_cond_wait_until(&host->changed, &host->lock,
                                         next_ns < until_ns ? next_ns : until_ns);
     }
+    idle = !host->calls && !host->settling;
     (void)pthread_mutex_unlock(&host->lock);
-    (void)wire_drain(host->wire, until_ns);
+    return idle;
+}
+
+/*
+ * The client is done asking. What it asked is finished as far as that takes no time; then
+ * whoever still waits is told to leave, and a plugin that has left everything is told of the
+ * end.
+ */
+static void
+drain(struct host *host)
+{
+    int64_t begin_ns = host_now_ns();
+    bool idle = wait_idle(host, begin_ns + FINISH_NS);
+
+    if (!idle) {
+        calls_shut_down(host);
+        idle = wait_idle(host, begin_ns + DRAIN_NS);
+    }
+    (void)wire_drain(host->wire, begin_ns + DRAIN_NS);
+    if (idle)
+        host_end(host);
 }
 
 int
@@ -106,8 +129,14 @@ host_serve(struct host *host)
         struct pollfd readable = {.fd = in, .events = POLLIN};
         struct timespec space;
         int64_t next_ns = tick(host);
-        int n = ppoll(&readable, 1, clock_left(next_ns, &space), NULL);
+        int n;
 
+        if (wire_pending(host->wire) >=
+            WIRE_READ_MAX) { /* who asks without listening is not read */
+            wire_wait_below(host->wire, WIRE_READ_MAX, next_ns);
+            continue;
+        }
+        n = ppoll(&readable, 1, clock_left(next_ns, &space), NULL);
         if (n > 0 || (n < 0 && errno != EINTR)) {
             reader_fill(&reader);
             handle_lines(&protocol, &reader);

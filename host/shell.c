@@ -64,7 +64,7 @@ new_call(struct host *host, size_t tool, const struct buf *arguments)
 
     if (!call)
         return NULL;
-    call->refs++; /* ours, to read the answer */
+    call->refs++; /* ours, to read the answer; the signal thread uses it to the end */
     call->tool = host->plugin.desc.tools[tool];
     call->schema = host->plugin.schemas[tool];
     call->args = strndup(buf_str(arguments), arguments->len);
@@ -112,8 +112,10 @@ finish_settling(struct host *host)
 static int
 print_answer(const struct kcap_call *call)
 {
-    if (!call->text)
+    if (!call->text) {
+        log_line(KCAP_LOG_INFO, "the call was cancelled; what it had started goes on");
         return 1;
+    }
     if (fwrite(call->text, 1, call->text_len, stdout) != call->text_len ||
         (call->text_len > 0 && call->text[call->text_len - 1] != '\n' &&
          putchar('\n') == EOF) ||
@@ -157,8 +159,8 @@ host_call_once(struct host *host)
     wait_for(host, call);
     status = print_answer(call);
     finish_settling(host);
-    call_unref(call);
-    return status;
+    host_end(host);
+    return signals_caught() ? 128 + signals_caught() : status;
 }
 
 int

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,12 +30,21 @@ signals_exit_at_once(void)
     sigset_t mine;
 
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a full disk is an error to be told, not a death */
     sigemptyset(&mine);
     for (size_t i = 0; i < N_ENDING; i++) {
         (void)sigaction(ending[i], &action, NULL);
         sigaddset(&mine, ending[i]);
     }
     (void)pthread_sigmask(SIG_UNBLOCK, &mine, NULL);
+}
+
+static _Atomic int caught; /* written by wait_for_interrupt only */
+
+int
+signals_caught(void)
+{
+    return atomic_load(&caught);
 }
 
 static void *
@@ -49,6 +59,7 @@ wait_for_interrupt(void *arg)
     sigaddset(&set, SIGTERM);
     if (sigwait(&set, &first) != 0)
         return NULL;
+    atomic_store(&caught, first);
     call_cancel(arg);
     (void)sigtimedwait(&set, NULL, &patience);
     _exit(128 + first);

@@ -15,4 +15,7 @@ void signals_exit_at_once(void);
  * with 128 + the signal's number. Returns 0 or -1. */
 int signals_cancel_on_interrupt(struct kcap_call *call);
 
+/* The signal that cancelled the call, or 0. */
+int signals_caught(void);
+
 #endif

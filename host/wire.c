@@ -4,6 +4,7 @@
 #include "host/wire.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/uio.h>
@@ -149,15 +150,17 @@ writer_main(void *arg)
         n = gather(wire, iov);
         (void)pthread_mutex_unlock(&wire->lock);
         written = writev(wire->fd, iov, n);
-        if (written < 0 && errno != EINTR && errno != EAGAIN)
+        if (written < 0 &&
+            errno == EAGAIN) /* somebody made the shared descriptor non-blocking */
+            (void)poll(&(struct pollfd){.fd = wire->fd, .events = POLLOUT}, 1, -1);
+        else if (written < 0 && errno != EINTR)
             client_gone();
         (void)pthread_mutex_lock(&wire->lock);
         if (written > 0)
             consume(wire, (size_t)written, &done_end);
-        if (!wire->first) {
+        if (!wire->first)
             wire->writer_wanted = false;
-            (void)pthread_cond_broadcast(&wire->changed);
-        }
+        (void)pthread_cond_broadcast(&wire->changed);
         (void)pthread_mutex_unlock(&wire->lock);
         report(done);
         (void)pthread_mutex_lock(&wire->lock);
@@ -261,4 +264,14 @@ wire_drain(struct wire *wire, int64_t until_ns)
     drained = !wire->first;
     (void)pthread_mutex_unlock(&wire->lock);
     return drained;
+}
+
+void
+wire_wait_below(struct wire *wire, size_t bytes, int64_t until_ns)
+{
+    (void)pthread_mutex_lock(&wire->lock);
+    while (wire->pending >= bytes &&
+           clock_cond_wait_until(&wire->changed, &wire->lock, until_ns))
+        ;
+    (void)pthread_mutex_unlock(&wire->lock);
 }

@@ -16,8 +16,9 @@
 struct wire;
 struct kcap_call;
 
-#define WIRE_PROGRESS_MAX (1u << 20)  /* more than this waiting: progress is dropped */
-#define WIRE_CALLS_MAX    (64u << 20) /* more than this waiting: new calls are refused */
+#define WIRE_PROGRESS_MAX (1u << 20)   /* more than this waiting: progress is dropped */
+#define WIRE_CALLS_MAX    (64u << 20)  /* more than this waiting: new calls are refused */
+#define WIRE_READ_MAX     (128u << 20) /* more than this waiting: the client is not read */
 
 /* Takes over fd. NULL when out of memory. */
 struct wire *wire_new(int fd);
@@ -39,5 +40,8 @@ size_t wire_pending(struct wire *wire); /* bytes not yet written */
 
 /* Waits until all is written or until_ns has come. */
 bool wire_drain(struct wire *wire, int64_t until_ns);
+
+/* Waits until fewer bytes are pending, or until until_ns. */
+void wire_wait_below(struct wire *wire, size_t bytes, int64_t until_ns);
 
 #endif

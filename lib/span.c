@@ -261,8 +261,10 @@ span_is(struct span string, const char *name)
     r = reader_of(string);
     for (;; name++) {
         int c = next_byte(&r);
-        if (c < 0 || c != (unsigned char)*name)
+        if (c < 0 || *name == '\0')
             return c < 0 && *name == '\0';
+        if (c != (unsigned char)*name)
+            return false;
     }
 }
 

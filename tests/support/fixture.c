@@ -423,6 +423,13 @@ fixture_call(void *ctx, struct kcap_call *call, const struct kcap_tool *tool, co
     return KCAP_OK;
 }
 
+static void
+fixture_fini(void *ctx)
+{
+    (void)ctx;
+    host->log(host, KCAP_LOG_INFO, "fini");
+}
+
 /* Tests read these lines: what became of each answer. */
 static void
 fixture_settled(void *ctx, uint64_t serial, uint32_t outcome)
@@ -463,4 +470,4 @@ static const struct kcap_option *const options[] = {&colour, NULL};
 KCAP_REGISTER(KCAP_CLASS_DRIVER, .threads = KCAP_THREADS_PARALLEL, .name = "fixture",
               .version = "1", .summary = "for tests of the host", .tools = tools,
               .commands = commands, .options = options, .init = fixture_init,
-              .call = fixture_call, .settled = fixture_settled);
+              .call = fixture_call, .settled = fixture_settled, .fini = fixture_fini);

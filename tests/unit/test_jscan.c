@@ -180,6 +180,8 @@ START_TEST(tokens_compare_as_tokens)
     ck_assert(span_is(scanned("\"a\\u0062\""), "ab"));
     ck_assert(!span_is(scanned("\"ab\""), "a"));
     ck_assert(!span_is(scanned("\"a\""), "ab"));
+    ck_assert(!span_is(scanned("\"a\\u0000\""), "a"));
+    ck_assert(!span_is(scanned("\"a\\u0000bcdefghijklmnopq\""), "a"));
     ck_assert_int_eq(span_type(scanned("-1")), '0');
     ck_assert_int_eq(span_type(scanned("false")), 't');
 }

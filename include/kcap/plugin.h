@@ -7,20 +7,27 @@
  * descriptor before it calls anything, then calls init once and call as often as the client
  * asks. kcap-host-plugin(3) is the manual, examples/hello a whole plugin.
  *
- * Rules that hold for every function here
- *   Text      is UTF-8. Where a length stands beside it, it need not end in NUL; elsewhere it
- * must. Pointers  passed in are borrowed for the duration of the call: the receiver copies what
- * it keeps. Pointers returned by the host stay the host's; how long they live is said with
- * each. Time      is monotonic, in nanoseconds, absolute ("until_ns"), from now_ns. A plugin
- * uses no other clock for waiting and never sleeps, so that tests can run ten minutes in a
- * millisecond. Threads   [any] from any thread the host gave the plugin, at the same time as
- * others; [worker] only from within call, run or a background function, with that call's
- * handle. Growth    Every struct begins with its own size. Fields and functions are only ever
- * appended; ask KCAP_HAS before using one that came after 1.0. Another major has another symbol
- * name.
+ * Rules that hold for every function here:
  *
- * ABI changelog (major.minor)
- *   1.0  first release
+ * - Text is UTF-8. Where a length stands beside it, it need not end in NUL; elsewhere it must.
+ *
+ * - Pointers passed in are borrowed for the duration of the call: the receiver copies what it
+ *   keeps. Pointers returned by the host stay the host's; how long they live is said with each.
+ *
+ * - Time is monotonic, in nanoseconds, absolute ("until_ns"), from now_ns. A plugin uses no
+ *   other clock for waiting and never sleeps, so that tests can run ten minutes in a
+ *   millisecond.
+ *
+ * - Threads: [any] may be called from any thread the host gave the plugin, at the same time as
+ *   others; [worker] only from within call, run or a background function, with that call's
+ *   handle.
+ *
+ * - Growth: every struct begins with its own size. Fields and functions are only ever appended;
+ *   ask KCAP_HAS before using one that came after 1.0. Another major has another symbol name.
+ *
+ * ABI changelog (major.minor):
+ *
+ * - 1.0: first release.
  */
 #ifndef KCAP_PLUGIN_H
 #define KCAP_PLUGIN_H
@@ -60,11 +67,14 @@ extern "C" {
 #define KCAP_E_UNSUPPORTED (-5) /* this host has no such thing */
 #define KCAP_E_BUSY        (-6) /* a limit is reached; try again later */
 
-/* What ended a wait. The last three are ends of the call itself: each later wait on the same
- * handle returns the same again at once. They are never mixed: CANCELLED  the client gave up.
- * Say nothing (a result is dropped), keep what was started. DEADLINE   our own window is over.
- * Give a normal result ("still running", and how to go on). SHUTDOWN   the host leaves within
- * half a second. Return. */
+/*
+ * What ended a wait. The last three are ends of the call itself: each later wait on the same
+ * handle returns the same again at once. They are never mixed:
+ *
+ * - CANCELLED: the client gave up. Say nothing (a result is dropped), keep what was started.
+ * - DEADLINE: our own window is over. Give a normal result ("still running", how to go on).
+ * - SHUTDOWN: the host leaves within a tenth of a second. Return.
+ */
 #define KCAP_WAIT_CHANGED   1
 #define KCAP_WAIT_FD        2
 #define KCAP_WAIT_TIMEOUT   3
@@ -227,11 +237,17 @@ struct kcap_host {
      * [any] */
     void (*notify)(const struct kcap_host *host);
 
-    /* The one way to wait. Returns KCAP_WAIT_*, or a negative code when waiting is impossible:
-     *   CHANGED   the counter is no longer seen_seq (KCAP_SEQ_NONE: not looked at). No wake is
-     * lost. FD        at least one of fds[0..n) has revents set. TIMEOUT   until_ns has come
-     * (KCAP_TIME_NEVER: never). CANCELLED, DEADLINE, SHUTDOWN: see above; they win over the
-     * others. n is at most 64; fds may be NULL when n is 0. [worker] */
+    /*
+     * The one way to wait. Returns a negative code when waiting is impossible, else:
+     *
+     * - CHANGED: the counter is no longer seen_seq (KCAP_SEQ_NONE: not looked at). No wake is
+     *   lost.
+     * - FD: at least one of fds[0..n) has revents set.
+     * - TIMEOUT: until_ns has come (KCAP_TIME_NEVER: never).
+     * - CANCELLED, DEADLINE, SHUTDOWN: see above; they win over the others.
+     *
+     * n is at most 64; fds may be NULL when n is 0. [worker]
+     */
     int32_t (*wait)(struct kcap_call *call, uint64_t seen_seq, struct kcap_fd *fds, uint32_t n,
                     int64_t until_ns);
 

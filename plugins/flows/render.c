@@ -143,7 +143,7 @@ render_participants(struct buf *to, const cJSON *doc)
 }
 
 void
-render_reviewer(struct buf *to, const char *text)
+render_reviewer(struct buf *to, const char *heading, const char *text)
 {
     AUTO_BUF struct buf clean = BUF_INIT(MAX_REVIEW_LEN * 4);
     size_t len = text ? strlen(text) : 0, kept = text_prefix(text, len, MAX_REVIEW_LEN);
@@ -151,7 +151,7 @@ render_reviewer(struct buf *to, const char *text)
     if (len == 0)
         return;
     text_add_clean(&clean, text, kept);
-    buf_adds(to, "\nThe reviewer's words (each line begins with \"| \"):\n");
+    buf_addf(to, "\n%s (each line begins with \"| \"):\n", heading);
     for (const char *p = buf_str(&clean); *p;) {
         size_t n = strcspn(p, "\n");
         buf_adds(to, "| ");

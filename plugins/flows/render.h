@@ -10,7 +10,7 @@
 #include "lib/buf.h"
 #include "view.h"
 
-#define MAX_ANSWER_TEXT ((size_t)1 << 20)
+#define MAX_ANSWER_TEXT ((size_t)4 << 20) /* two results, each byte grown to three */
 
 /* What every answer that can know it begins with. NULL and 0 are left out. */
 struct head {
@@ -27,8 +27,9 @@ void render_line(struct buf *to, const char *label, const char *value);
 void render_audit(struct buf *to, const cJSON *doc);
 void render_participants(struct buf *to, const cJSON *doc);
 
-/* The reviewer's words, each line marked. Nothing when text is NULL or empty. */
-void render_reviewer(struct buf *to, const char *text);
+/* The reviewer's words under a heading, each line marked. Nothing when text is NULL or empty.
+ */
+void render_reviewer(struct buf *to, const char *heading, const char *text);
 
 /* Gives the answer: text, and head and text once more as structured content, since some clients
  * show their model that alone. candidates may be NULL. */

@@ -61,6 +61,19 @@ expect_shown(const struct subject *subject, const struct view *view)
                       view->run_id, view->run_ended);
 }
 
+/* What an earlier round brought must not pass for the answer to this one. */
+static void
+add_previous(struct buf *text, const struct view *view)
+{
+    if (!view->previous_kind && !view->previous_text)
+        return;
+    render_line(text, "previous_result_kind", view->previous_kind);
+    if (view->round > 1)
+        buf_addf(text, "(of a round before round %lld, which has no result)\n",
+                 (long long)view->round);
+    render_reviewer(text, "The reviewer's words about the earlier round", view->previous_text);
+}
+
 int32_t
 show_view(const struct subject *subject, const struct view *view, bool is_error)
 {
@@ -78,14 +91,15 @@ show_view(const struct subject *subject, const struct view *view, bool is_error)
     add_note(&text, subject);
     render_line(&text, "round_id", json_str(view->doc, "round_id"));
     render_line(&text, "round_status", view->round_status);
-    render_line(&text, "round_reason", view->reason);
+    render_line(&text, "round_reason", view->marker ? view->marker : view->reason);
     render_line(&text, "definition_id", json_str(view->doc, "definition_id"));
     render_line(&text, "target_title", json_str(view->doc, "target_title"));
     if (cJSON_IsNumber(count))
         buf_addf(&text, "round_count: %.0f\n", count->valuedouble);
     render_audit(&text, view->doc);
     render_participants(&text, view->doc);
-    render_reviewer(&text, view->result_text);
+    render_reviewer(&text, "The reviewer's words", view->result_text);
+    add_previous(&text, view);
     expect_shown(subject, view);
     return render_result(subject->flows->host, subject->call, is_error, &head, &text, NULL);
 }

@@ -67,6 +67,8 @@ check_types(const cJSON *doc)
                                         "last_result_text",
                                         "round_result_kind",
                                         "round_result_text",
+                                        "round_reason",
+                                        "round_note",
                                         NULL};
     const cJSON *round = json_get(doc, "round_number");
     int64_t number;
@@ -87,10 +89,31 @@ static void
 take_reason(struct view *view)
 {
     view->reason = json_str(view->doc, "round_reason");
+    view->note = json_str(view->doc, "round_note");
     if (!is_reason(view->result_text))
         return;
-    view->reason = view->result_text;
+    view->marker = view->result_text;
     view->result_text = NULL;
+}
+
+/* last_result_* is of the newest round that had a result: of the one shown only if that one has
+ * ended with just such a result, or if the server speaks of no round at all. */
+static void
+take_last_result(struct view *view)
+{
+    const char *kind = json_str(view->doc, "last_result_kind");
+    const char *text = json_str(view->doc, "last_result_text");
+    bool names_round = view->round > 0 || view->round_status || json_str(view->doc, "round_id");
+    bool has_own = view->result_kind || view->result_text;
+    bool same = kind && view->round_status && strcmp(kind, view->round_status) == 0;
+
+    if (!names_round || (same && !has_own)) {
+        view->result_kind = kind;
+        view->result_text = text;
+    } else if (!same) {
+        view->previous_kind = kind;
+        view->previous_text = text;
+    }
 }
 
 const char *
@@ -137,10 +160,7 @@ view_read_status(const cJSON *doc, const char *run_id, struct view *ret)
     (void)json_int(doc, "round_number", &ret->round);
     ret->run_ended = view_is_run_end(ret->status);
     ret->round_ended = is_round_end(ret->round_status);
-    if (!ret->result_kind)
-        ret->result_kind = json_str(doc, "last_result_kind");
-    if (!ret->result_text)
-        ret->result_text = json_str(doc, "last_result_text");
     take_reason(ret);
+    take_last_result(ret);
     return NULL;
 }

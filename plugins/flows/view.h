@@ -14,8 +14,11 @@ struct view {
     const char *run_id, *status;
     int64_t round;
     const char *round_status;
-    const char *result_kind, *result_text; /* of that round, else the last one's */
-    const char *reason; /* why a round ended without a result, such as participant_died */
+    const char *result_kind, *result_text; /* of that round; of the run, when none is named */
+    const char *previous_kind, *previous_text; /* of an earlier round */
+    const char *marker; /* why a round ended without a result: participant_died and such */
+    const char *reason; /* what happened, in the server's words */
+    const char *note;   /* what a reviewer without findings had to say */
     bool run_ended;     /* closed or failed: no further round */
     bool round_ended;
 };

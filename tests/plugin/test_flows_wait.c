@@ -169,6 +169,76 @@ START_TEST(earlier_result_never_counts)
 }
 END_TEST
 
+/* ---- whose result it is ---- */
+
+#define OLD_FINDINGS "\"last_result_kind\":\"findings\",\"last_result_text\":\"old.c:1: bad\","
+
+static const struct {
+    const char *name, *members; /* of round 2, behind the findings of round 1 */
+    bool is_current;
+} results[] = {
+    {"running", "\"status\":\"running\",\"round_number\":2,\"round_status\":\"running\"",
+     false},
+    {"cancelled", "\"status\":\"closed\",\"round_number\":2,\"round_status\":\"cancelled\"",
+     false},
+    {"waiting", "\"status\":\"waiting\",\"round_number\":2,\"round_status\":\"waiting\"",
+     false},
+    {"clean", "\"status\":\"waiting\",\"round_number\":2,\"round_status\":\"clean\"", false},
+    {"died",
+     "\"status\":\"waiting\",\"round_number\":2,\"round_status\":\"unclear\","
+     "\"round_result_kind\":\"unclear\",\"round_result_text\":\"participant_died\"",
+     false},
+    {"only a number", "\"status\":\"running\",\"round_number\":2", false},
+    {"only an id", "\"status\":\"running\",\"round_id\":\"r2\"", false},
+    {"no round told", "\"status\":\"waiting\"", true},
+    {"ended with it", "\"status\":\"waiting\",\"round_number\":2,\"round_status\":\"findings\"",
+     true},
+};
+
+START_TEST(earlier_result_is_never_the_current_one)
+{
+    char body[600];
+    const struct fake_reply reply = {.body = body};
+    const char *text, *own, *old;
+
+    (void)snprintf(body, sizeof body, "{" OLD_FINDINGS "%s}", results[_i].members);
+    text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", &reply, 1, false);
+    own = strstr(text, "\nresult_kind: findings\n");
+    old = strstr(text, "\nprevious_result_kind: findings\n");
+    ck_assert_msg((own != NULL) == results[_i].is_current, "%s: %s", results[_i].name, text);
+    ck_assert_msg((old != NULL) != results[_i].is_current, "%s: %s", results[_i].name, text);
+    rig_has(text, results[_i].is_current ? "The reviewer's words (" : "the earlier round (");
+    rig_has(text, "| old.c:1: bad\n"); /* it is not lost either */
+}
+END_TEST
+
+/* A round that is cancelled while its call waits has no result; the one before has. */
+START_TEST(cancelled_round_has_no_result)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/rounds",
+         .body = "{\"flow_run_id\":\"u1\",\"round_number\":2,\"status\":\"running\"}"},
+        {"GET", GET_U1,
+         .body = "{" OLD_FINDINGS "\"status\":\"running\",\"round_number\":2,"
+                 "\"round_status\":\"running\"}",
+         .times = 2},
+        {"GET", GET_U1,
+         .body = "{" OLD_FINDINGS "\"status\":\"waiting\",\"round_number\":2,"
+                 "\"round_status\":\"cancelled\"}"},
+    };
+    struct fake_call call = {.window_ms = 270000};
+
+    fake_host_script(rig.fake, replies, 3);
+    rig_call(ROUND, "{\"flow_run_id\":\"u1\",\"context\":\"c\"}", &call);
+    ck_assert(call.has_result && !call.is_error);
+    rig_has(call.text, "round_status: cancelled\n");
+    rig_lacks(call.text, "\nresult_kind: ");
+    rig_lacks(call.text, "address the findings");
+    rig_lacks(call.json, "\"result_kind\"");
+    fake_call_fini(&call);
+}
+END_TEST
+
 static const struct {
     const char *name, *body;
     bool waits;
@@ -291,19 +361,22 @@ START_TEST(unknown_id_points_to_the_look_up)
 }
 END_TEST
 
+/* Also when it grows: a line end is shown with a mark. */
 START_TEST(long_result_is_cut_with_a_note)
 {
-    size_t len = 600000;
+    size_t len = 1200000;
     char *body = malloc(len + 200), *p = body;
     struct fake_reply reply = {.body = body};
     const char *text;
 
     p += sprintf(p, "{\"status\":\"waiting\",\"round_status\":\"findings\","
                     "\"round_result_text\":\"");
-    memset(p, 'x', len);
+    for (size_t i = 0; i < len; i += 2)
+        memcpy(p + i, _i == 0 ? "xx" : "\\n", 2);
     (void)strcpy(p + len, "\"}");
     text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", &reply, 1, false);
-    rig_has(text, "[cut here: 524288 of 600000 bytes are shown]\n");
+    rig_has(text, _i == 0 ? "[cut here: 524288 of 1200000 bytes"
+                          : "[cut here: 524288 of 600000 bytes");
     free(body);
 }
 END_TEST
@@ -315,12 +388,14 @@ add(TCase *tests)
     tcase_add_loop_test(tests, polling, 0, N_ROWS(rows));
     tcase_add_test(tests, died_reviewer_means_another_round);
     tcase_add_test(tests, earlier_result_never_counts);
+    tcase_add_loop_test(tests, earlier_result_is_never_the_current_one, 0, N_ROWS(results));
+    tcase_add_test(tests, cancelled_round_has_no_result);
     tcase_add_loop_test(tests, wait_returns_when_nothing_is_in_flight, 0, N_ROWS(waits));
     tcase_add_loop_test(tests, requests_keep_their_distance, 0, 2);
     tcase_add_test(tests, status_without_wait_asks_once);
     tcase_add_loop_test(tests, errors_name_the_run, 0, N_ROWS(errors));
     tcase_add_loop_test(tests, unknown_id_points_to_the_look_up, 0, 3);
-    tcase_add_test(tests, long_result_is_cut_with_a_note);
+    tcase_add_loop_test(tests, long_result_is_cut_with_a_note, 0, 2);
 }
 
 int

@@ -233,6 +233,22 @@ def test_descriptors_run_out():
         process.wait()
 
 
+def test_serial_plugin_is_entered_by_one_at_a_time():
+    plugin = os.path.join(paths.BUILDDIR, "tests", "support", ".libs", "serial.so")
+    with Host("--plugin-file", plugin) as host:
+        host.initialize()
+        ids = [host.call("step") for _ in range(40)]
+        host.send("notifications/cancelled", {"requestId": ids[30]})  # waits in line, and is skipped there
+        host.answer(host.send("ping", id=True))
+        with open("/proc/%d/status" % host.process.pid) as file:
+            threads = int([l for l in file if l.startswith("Threads")][0].split()[1])
+        assert threads < 10, "the line holds %d threads" % threads
+        texts = [text_of(host.answer(id)["result"]) for id in ids if id != ids[30]]
+        assert texts == ["step %d, at most 1 inside" % (n + 1) for n in range(39)], texts
+        host.error_line("settled 31 2")
+        assert not host.has_answer(ids[30])
+
+
 def test_session_reaches_the_plugin():
     with initialized() as host:
         meta = {"threadId": "0199a5b2-77f6-7d13-a1c2-00000000abcd"}

@@ -6,3 +6,6 @@ tests_support_fixture_la_LIBADD = lib/libkcap.la $(CJSON_LIBS)
 check_LTLIBRARIES += tests/support/canary.la
 tests_support_canary_la_SOURCES = tests/support/canary.c
 tests_support_canary_la_LDFLAGS = $(plugin_ldflags) -rpath /nowhere
+check_LTLIBRARIES += tests/support/serial.la
+tests_support_serial_la_SOURCES = tests/support/serial.c
+tests_support_serial_la_LDFLAGS = $(plugin_ldflags) -rpath /nowhere

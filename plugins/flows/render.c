@@ -119,10 +119,23 @@ render_audit(struct buf *to, const cJSON *doc)
     render_vendor_warning(to, doc);
 }
 
-void
-render_participants(struct buf *to, const cJSON *doc)
+/* Servers tell only whether one may take part in a further round. */
+static const char *
+participant_state(const cJSON *one, const struct view *view)
 {
-    const cJSON *one, *participants = json_get(doc, "participants");
+    if (json_bool(one, "stopped", false) || view->run_ended)
+        return "stopped";
+    if (view->marker && strcmp(view->marker, "participant_died") == 0)
+        return "died";
+    if (view->marker)
+        return "stopped";
+    return !view->round_ended && strcmp(view->status, "running") == 0 ? "running" : "idle";
+}
+
+void
+render_participants(struct buf *to, const struct view *view)
+{
+    const cJSON *one, *participants = json_get(view->doc, "participants");
     int n = 0;
 
     if (!cJSON_IsArray(participants))
@@ -136,8 +149,7 @@ render_participants(struct buf *to, const cJSON *doc)
             continue;
         buf_addf(&line, "%.200s, %.200s, %.200s, %s", role,
                  text_is_blank(vendor) ? "no vendor" : vendor,
-                 text_is_blank(model) ? "no model" : model,
-                 json_bool(one, "stopped", false) ? "stopped" : "running");
+                 text_is_blank(model) ? "no model" : model, participant_state(one, view));
         render_line(to, "participant", buf_str(&line));
     }
 }
@@ -178,6 +190,14 @@ render_next_step(const struct view *view)
         return "call close_review_flow with this flow_run_id";
     if (strcmp(round, "waiting") == 0)
         return "answer what the reviewer asks with submit_review_round on this flow_run_id";
+    if (strcmp(round, "failed") == 0)
+        return "read round_reason and mend what it names, then call submit_review_round with "
+               "this flow_run_id; if it is the flow's target that is at fault, close the flow "
+               "and start another with a target that fits";
+    if (view->round_ended && view->reason)
+        return "the flow is open. Read what happened first: if it names something that will be "
+               "the same next time, mend that or tell the user; else call submit_review_round "
+               "with this flow_run_id to have the round done again";
     if (view->round_ended)
         return "the flow is open: call submit_review_round with this flow_run_id to have the "
                "round done again";

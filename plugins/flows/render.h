@@ -25,7 +25,7 @@ void render_line(struct buf *to, const char *label, const char *value);
 
 /* Who reviewed, what he saw, what it cost: as far as the server tells. */
 void render_audit(struct buf *to, const cJSON *doc);
-void render_participants(struct buf *to, const cJSON *doc);
+void render_participants(struct buf *to, const struct view *view);
 
 /* The reviewer's words under a heading, each line marked. Nothing when text is NULL or empty.
  */

@@ -92,12 +92,15 @@ show_view(const struct subject *subject, const struct view *view, bool is_error)
     render_line(&text, "round_id", json_str(view->doc, "round_id"));
     render_line(&text, "round_status", view->round_status);
     render_line(&text, "round_reason", view->marker ? view->marker : view->reason);
+    if (view->marker)
+        render_line(&text, "what_happened", view->reason);
+    render_line(&text, "round_note", view->note);
     render_line(&text, "definition_id", json_str(view->doc, "definition_id"));
     render_line(&text, "target_title", json_str(view->doc, "target_title"));
     if (cJSON_IsNumber(count))
         buf_addf(&text, "round_count: %.0f\n", count->valuedouble);
     render_audit(&text, view->doc);
-    render_participants(&text, view->doc);
+    render_participants(&text, view);
     render_reviewer(&text, "The reviewer's words", view->result_text);
     add_previous(&text, view);
     expect_shown(subject, view);

@@ -151,6 +151,73 @@ START_TEST(died_reviewer_means_another_round)
 }
 END_TEST
 
+static const struct {
+    const char *members, *says[3], *lacks;
+} lost[] = {
+    {"\"round_status\":\"unclear\",\"round_result_text\":\"participant_died\",\"round_reason\":"
+     "\"the reviewer left without submitting, exit status 127: no such program\"",
+     {"round_reason: participant_died\n",
+      "what_happened: the reviewer left without submitting, exit status 127: no such program\n",
+      "next_step: the flow is open. Read what happened first"},
+     "next_step: the flow is open: call"},
+    {"\"round_status\":\"unclear\",\"round_result_text\":\"participant_stopped\","
+     "\"round_reason\":\"idle_timeout (300 s)\"",
+     {"round_reason: participant_stopped\n", "what_happened: idle_timeout (300 s)\n"},
+     "| participant_stopped"},
+    {"\"round_status\":\"failed\",\"round_reason\":\"there is no commit \\\"x\\\"\"",
+     {"round_reason: there is no commit \"x\"\n", "next_step: read round_reason and mend",
+      "close the flow and start another"},
+     "to have the round done again"},
+    {"\"round_status\":\"clean\",\"round_note\":\"Looked at 3 files\"",
+     {"round_note: Looked at 3 files\n", "next_step: call close_review_flow"},
+     "round_reason"},
+};
+
+/* The marker is for programs; what happened is for whoever has to do something about it. */
+START_TEST(lost_round_says_what_happened)
+{
+    char body[600];
+    const struct fake_reply reply = {.body = body};
+    const char *text;
+
+    (void)snprintf(body, sizeof body, "{\"status\":\"waiting\",\"round_number\":1,%s}",
+                   lost[_i].members);
+    text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", &reply, 1, false);
+    for (int i = 0; i < 3 && lost[_i].says[i]; i++)
+        rig_has(text, lost[_i].says[i]);
+    rig_lacks(text, lost[_i].lacks);
+}
+END_TEST
+
+static const struct {
+    const char *members, *state;
+} states[] = {
+    {"\"status\":\"running\",\"round_status\":\"running\"", "running"},
+    {"\"status\":\"waiting\",\"round_status\":\"clean\"", "idle"},
+    {"\"status\":\"waiting\"", "idle"},
+    {"\"status\":\"waiting\",\"round_status\":\"unclear\",\"round_result_text\":"
+     "\"participant_died\"",
+     "died"},
+    {"\"status\":\"waiting\",\"round_status\":\"unclear\",\"round_result_text\":"
+     "\"participant_stopped\"",
+     "stopped"},
+    {"\"status\":\"closed\",\"round_status\":\"cancelled\"", "stopped"},
+};
+
+START_TEST(participants_run_only_while_they_do)
+{
+    char body[600], line[100];
+    const struct fake_reply reply = {.body = body};
+
+    (void)snprintf(body, sizeof body,
+                   "{%s,\"participants\":[{\"role\":\"reviewer\",\"vendor\":\"v\",\"model\":"
+                   "\"m\",\"stopped\":false}]}",
+                   states[_i].members);
+    (void)snprintf(line, sizeof line, "participant: reviewer, v, m, %s\n", states[_i].state);
+    rig_has(rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", &reply, 1, false), line);
+}
+END_TEST
+
 /* Round 2 was accepted; the findings of round 1 are not its result, however long they stand. */
 START_TEST(earlier_result_never_counts)
 {
@@ -302,7 +369,7 @@ START_TEST(status_without_wait_asks_once)
     rig_has(text, "definition_id: code-review\ntarget_title: T\nround_count: 2\n");
     rig_has(text, "workspace: fallback (not_allowed)\nwarning: ");
     rig_has(text, "budget enforcement: partial (unmetered roles: a, b)\n");
-    rig_has(text, "participant: reviewer, claude, m, running\n");
+    rig_has(text, "participant: reviewer, claude, m, idle\n");
     rig_has(text, "not of the vendor that was applied");
     rig_has(text, "| bad\n");
 }
@@ -387,6 +454,8 @@ add(TCase *tests)
     tcase_add_checked_fixture(tests, rig_setup, rig_teardown);
     tcase_add_loop_test(tests, polling, 0, N_ROWS(rows));
     tcase_add_test(tests, died_reviewer_means_another_round);
+    tcase_add_loop_test(tests, lost_round_says_what_happened, 0, N_ROWS(lost));
+    tcase_add_loop_test(tests, participants_run_only_while_they_do, 0, N_ROWS(states));
     tcase_add_test(tests, earlier_result_never_counts);
     tcase_add_loop_test(tests, earlier_result_is_never_the_current_one, 0, N_ROWS(results));
     tcase_add_test(tests, cancelled_round_has_no_result);

@@ -483,7 +483,7 @@ exchange_run(const struct kcap_host *host, const struct exchange_to *to, struct 
         .timer_ns = KCAP_TIME_NEVER,
         .retry_after_ms = -1,
     };
-    CURLcode code;
+    CURLcode code = CURLE_OK;
     int32_t r = KCAP_E_NOMEM;
 
     if (prepare(&x)) {

@@ -7,7 +7,7 @@ tests_support_libfake_la_SOURCES = \
 	tests/support/fake-time.c
 tests_support_libfake_la_CPPFLAGS = $(AM_CPPFLAGS) -DKCAP_BUILDDIR='"$(abs_top_builddir)"'
 tests_support_libfake_la_LIBADD = lib/libkcap.la
-EXTRA_DIST += tests/support/mock_flow_server.py
+EXTRA_DIST += tests/support/mock_flow_server.py tests/support/result_server.py
 plugin_ldadd = tests/support/libfake.la lib/libkcap.la $(CHECK_LIBS) $(CJSON_LIBS)
 plugin_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 if HAVE_CHECK

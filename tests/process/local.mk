@@ -1,11 +1,14 @@
 # Ring 3: real programs over pipes. Python 3, standard library only; without it they are skipped.
-EXTRA_DIST += tests/process/harness.py tests/data/mcp-edge-cases.jsonl
+EXTRA_DIST += tests/process/harness.py tests/process/installed.py tests/data/mcp-edge-cases.jsonl
 process_tests = \
+	tests/process/test_flow_result_faults.py \
 	tests/process/test_host.py \
 	tests/process/test_install.py \
 	tests/process/test_loader.py \
 	tests/process/test_login.py \
 	tests/process/test_review.py \
+	tests/process/test_reviewer.py \
+	tests/process/test_reviewer_wall.py \
 	tests/process/test_vectors.py
 TESTS += $(process_tests)
 EXTRA_DIST += $(process_tests)

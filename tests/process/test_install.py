@@ -1,30 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """make install, and a third party's plugin built and run against nothing but what that put in place."""
-import glob
-
+from installed import Installed, is_sanitized
 from harness import *
-
-
-class Installed:
-    """An installation below a temporary directory. The build may be elsewhere; nothing of it is used."""
-
-    def __enter__(self):
-        self.dir = TempDir()
-        self.top = self.dir.__enter__()
-        make_env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
-        done = subprocess.run(["make", "-s", "install", "DESTDIR=" + self.top], cwd=paths.BUILDDIR, env=make_env,
-                              capture_output=True, text=True, timeout=120 * SLOWER)
-        assert done.returncode == 0, done.stdout + done.stderr
-        found = [os.path.join(d, "kcap-host") for d, _, files in os.walk(self.top) if "kcap-host" in files]
-        self.host = [f for f in found if os.path.basename(os.path.dirname(f)) == "bin"][0]
-        self.prefix = os.path.dirname(os.path.dirname(self.host))
-        return self
-
-    def __exit__(self, *args):
-        self.dir.__exit__(*args)
-
-    def files(self, pattern):
-        return [f for f in glob.glob(os.path.join(self.prefix, "**", pattern), recursive=True)]
 
 
 def build_hello(installed, where):
@@ -46,12 +23,6 @@ def build_hello(installed, where):
     return os.path.join(source, "hello.so")
 
 
-def skip_under_sanitizers():
-    with open(os.path.join(paths.BUILDDIR, "Makefile")) as file:
-        if "-fsanitize" in file.read():
-            raise Skip("a sanitized host wants sanitized plugins")
-
-
 def test_what_is_installed():
     with Installed() as installed:
         assert not installed.files("*.la"), installed.files("*.la")
@@ -67,7 +38,8 @@ def test_what_is_installed():
 
 
 def test_a_third_partys_plugin():
-    skip_under_sanitizers()
+    if is_sanitized():
+        raise Skip("a sanitized host wants sanitized plugins")
     with Installed() as installed, TempDir() as home:
         hello = build_hello(installed, home)
         env = clean_env(home)

@@ -92,12 +92,15 @@ add_new_round(cJSON *object, const struct flow *flow, const struct round *round)
 static bool
 add_newest_round(cJSON *object, const struct round *round)
 {
+    bool answered =
+        strcmp(round->status, ROUND_FINDINGS) == 0 || strcmp(round->status, ROUND_CLEAN) == 0;
+
     return json_add_str(object, "round_id", round->id) &&
            add_int(object, "round_number", round->number) &&
            json_add_str(object, "round_status", round->status) &&
            json_add_str(object, "round_result_kind", round->result_kind) &&
            json_add_str(object, "round_result_text", round->result_text) &&
-           json_add_str(object, "round_reason", round->reason);
+           json_add_str(object, answered ? "round_note" : "round_reason", round->reason);
 }
 
 /* When the run has ended, this answer shows how. */

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/buf.h"
+#include "lib/text.h"
 #include "server/util.h"
+
+#define MAX_NOTE 4096
 
 void
 engine_drop_effects(struct engine *engine, size_t keep)
@@ -215,12 +219,24 @@ is_recorded_answer(const struct round *round, const char *kind, const char *text
            same_text(round->result_text, text);
 }
 
+/* A note is not worth losing the answer for. */
+static char *
+take_note(const struct engine *engine, const char *round_id)
+{
+    const char *note = engine->note ? engine->note(engine->note_arg, round_id) : NULL;
+    AUTO_BUF struct buf clean = BUF_INIT(MAX_NOTE);
+
+    if (note)
+        text_add_line(&clean, note, strlen(note));
+    return note ? buf_take(&clean, NULL) : NULL;
+}
+
 static int
 answer_round(struct engine *engine, const struct flow *flow, const struct round *round,
              const char *kind, const char *text)
 {
     struct round ended = *round;
-    char *kind_copy = NULL, *text_copy = NULL;
+    char *kind_copy = NULL, *text_copy = NULL, *note_text = NULL;
     int r;
 
     if (is_recorded_answer(round, kind, text))
@@ -235,12 +251,14 @@ answer_round(struct engine *engine, const struct flow *flow, const struct round 
     if (r == 0) {
         ended.status = ended.result_kind = kind_copy;
         ended.result_text = text_copy;
+        ended.reason = note_text = take_note(engine, round->id);
         r = end_round(engine, &ended, FLOW_WAITING);
     }
     if (r == 0)
         r = note(engine, EFFECT_FINISH, round->id);
     free(kind_copy);
     free(text_copy);
+    free(note_text);
     return r;
 }
 
@@ -277,7 +295,8 @@ engine_round_lost(struct engine *engine, const char *round_id, const char *resul
     int r = store_get_round(engine->store, round_id, &round);
 
     if (r == 0 && strcmp(round.status, ROUND_RUNNING) == 0) {
-        char status[] = ROUND_UNCLEAR;
+        char unclear[] = ROUND_UNCLEAR, failed[] = ROUND_FAILED;
+        char *status = result_text ? unclear : failed;
         struct round ended = {.id = round.id, .flow_id = round.flow_id, .status = status};
         r = copy_text(result_text, &text);
         if (r == 0)

@@ -19,6 +19,7 @@
 #define ROUND_FINDINGS  "findings"
 #define ROUND_CLEAN     "clean"
 #define ROUND_UNCLEAR   "unclear"
+#define ROUND_FAILED    "failed" /* and would fail again */
 #define ROUND_CANCELLED "cancelled"
 
 /* Result texts of an unclear round that clients know by heart. */
@@ -49,6 +50,10 @@ struct effect {
 
 struct engine {
     struct store *store; /* borrowed */
+    /* What a round's reviewer has for the driver besides its result, NULL for nothing. The
+     * function may itself be NULL. */
+    const char *(*note)(void *arg, const char *round_id);
+    void *note_arg;
     struct effect *effects;
     size_t effect_count;
     size_t effect_cap;
@@ -80,8 +85,8 @@ int engine_close(struct engine *engine, const char *flow_id, struct flow *ret_fl
 int engine_result(struct engine *engine, const char *agent_id, const char *round_token,
                   const char *kind, const char *text);
 
-/* The round's reviewer is gone or given up; result_text is ROUND_TEXT_*. Nothing happens when
- * the round has ended already. */
+/* The round's reviewer is gone or given up; result_text is ROUND_TEXT_*, or NULL when no
+ * further try could do better. Nothing happens when the round has ended already. */
 int engine_round_lost(struct engine *engine, const char *round_id, const char *result_text,
                       const char *reason);
 

@@ -43,7 +43,8 @@ server_libchecklist_la_SOURCES = \
 	server/checklist/diff.c server/checklist/diff.h \
 	server/checklist/git.c server/checklist/git.h \
 	server/checklist/report.c server/checklist/report.h \
-	server/checklist/submit.c server/checklist/submit.h
+	server/checklist/submit.c server/checklist/submit.h \
+	server/checklist/target.c server/checklist/target.h
 server_libchecklist_la_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS)
 server_libchecklist_la_LIBADD = lib/libkcap.la $(YAML_LIBS) $(CJSON_LIBS) -lm
 

@@ -26,6 +26,12 @@
 #define TERM_SEC   3   /* from SIGTERM to SIGKILL */
 #define MAX_LINE   400 /* of its standard error, in a reason */
 
+/* The last line of a stream that was not blank. */
+struct last_line {
+    struct buf line; /* being read */
+    struct buf words;
+};
+
 struct reviewer {
     struct reviewer *next;
     struct reviewers *all;
@@ -33,8 +39,9 @@ struct reviewer {
     pid_t pid;
     struct source input, output, errors;
     struct buf unsent;
-    struct buf line;  /* of standard error, the one being read */
-    struct buf words; /* the last one that was not blank */
+    struct last_line said, complained; /* on standard output and error */
+    bool has_note;
+    int hopeless_status;
     int64_t total_until_ns, idle_until_ns;
     int64_t term_at_ns, kill_at_ns; /* steps of the ladder, UTIL_NEVER when not due */
     bool given_up;                  /* the clocks do not count any more */
@@ -135,33 +142,32 @@ send_input(struct source *source, uint32_t events)
 }
 
 static void
-keep_last_line(struct reviewer *reviewer, const char *text, size_t len)
+keep_last_line(struct last_line *last, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         if (text[i] != '\n') {
-            if (reviewer->line.len < reviewer->line.max)
-                buf_addc(&reviewer->line, text[i]);
+            if (last->line.len < last->line.max)
+                buf_addc(&last->line, text[i]);
             continue;
         }
-        if (!text_is_blank(buf_str(&reviewer->line))) {
-            buf_clear(&reviewer->words);
-            buf_add(&reviewer->words, buf_str(&reviewer->line), reviewer->line.len);
+        if (!text_is_blank(buf_str(&last->line))) {
+            buf_clear(&last->words);
+            buf_add(&last->words, buf_str(&last->line), last->line.len);
         }
-        buf_clear(&reviewer->line);
+        buf_clear(&last->line);
     }
 }
 
 /* Reads what is there. Returns false at the end of the stream. */
 static bool
-read_output(struct reviewer *reviewer, int fd, bool is_errors)
+read_output(struct reviewer *reviewer, int fd, struct last_line *last)
 {
     char space[16384];
     ssize_t n = read(fd, space, sizeof space);
 
     if (n > 0) {
         reviewer->idle_until_ns = util_now_ns() + reviewer->all->clocks.idle_sec * UTIL_SEC_NS;
-        if (is_errors)
-            keep_last_line(reviewer, space, (size_t)n);
+        keep_last_line(last, space, (size_t)n);
     }
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
@@ -172,7 +178,7 @@ output_ready(struct source *source, uint32_t events)
     struct reviewer *reviewer = SOURCE_OWNER(source, struct reviewer, output);
 
     (void)events;
-    if (!read_output(reviewer, source->fd, false))
+    if (!read_output(reviewer, source->fd, &reviewer->said))
         close_source(reviewer, source);
 }
 
@@ -182,7 +188,7 @@ errors_ready(struct source *source, uint32_t events)
     struct reviewer *reviewer = SOURCE_OWNER(source, struct reviewer, errors);
 
     (void)events;
-    if (!read_output(reviewer, source->fd, true))
+    if (!read_output(reviewer, source->fd, &reviewer->complained))
         close_source(reviewer, source);
 }
 
@@ -193,8 +199,10 @@ reviewer_free(struct reviewer *reviewer)
     close_source(reviewer, &reviewer->output);
     close_source(reviewer, &reviewer->errors);
     buf_fini(&reviewer->unsent);
-    buf_fini(&reviewer->line);
-    buf_fini(&reviewer->words);
+    buf_fini(&reviewer->said.line);
+    buf_fini(&reviewer->said.words);
+    buf_fini(&reviewer->complained.line);
+    buf_fini(&reviewer->complained.words);
     free(reviewer);
 }
 
@@ -260,7 +268,10 @@ reviewers_start(struct reviewers *reviewers, const struct flow *flow, const stru
     reviewer->input = (struct source){.fd = -1, .ready = send_input};
     reviewer->output = (struct source){.fd = -1, .ready = output_ready};
     reviewer->errors = (struct source){.fd = -1, .ready = errors_ready};
-    reviewer->line = reviewer->words = BUF_INIT(MAX_LINE);
+    reviewer->said = (struct last_line){BUF_INIT(MAX_LINE), BUF_INIT(MAX_LINE)};
+    reviewer->complained = reviewer->said;
+    reviewer->has_note = plan->has_note;
+    reviewer->hopeless_status = plan->hopeless_status;
     reviewer->total_until_ns = now_ns + reviewers->clocks.hard_ceiling_sec * UTIL_SEC_NS;
     reviewer->idle_until_ns = now_ns + reviewers->clocks.idle_sec * UTIL_SEC_NS;
     reviewer->term_at_ns = reviewer->kill_at_ns = UTIL_NEVER;
@@ -295,6 +306,18 @@ reviewers_feed(struct reviewers *reviewers, const char *round_id)
 
     if (fd >= 0 && loop_add(reviewers->epoll_fd, &reviewer->input, fd, EPOLLOUT) < 0)
         (void)close(fd); /* it reads the end of file and fails, which is noticed */
+}
+
+const char *
+reviewers_note(struct reviewers *reviewers, const char *round_id)
+{
+    struct reviewer *reviewer = find(reviewers, round_id);
+
+    if (!reviewer || !reviewer->has_note)
+        return NULL;
+    if (reviewer->output.fd >= 0) /* it was written before what we are asked for came */
+        (void)read_output(reviewer, reviewer->output.fd, &reviewer->said);
+    return reviewer->said.words.len > 0 ? buf_str(&reviewer->said.words) : NULL;
 }
 
 /* ---- ending ---- */
@@ -419,18 +442,24 @@ reviewers_count(const struct reviewers *reviewers)
 
 /* ---- the end of a process ---- */
 
-static void
+/* Returns whether no further try could do better. */
+static bool
 describe_end(const struct reviewer *reviewer, int status, struct buf *reason)
 {
+    const struct buf *words = &reviewer->complained.words;
+    bool hopeless = reviewer->hopeless_status != 0 && WIFEXITED(status) &&
+                    WEXITSTATUS(status) == reviewer->hopeless_status && words->len > 0;
+
     if (WIFSIGNALED(status))
         buf_addf(reason, "the reviewer was ended by signal %d", WTERMSIG(status));
-    else
+    else if (!hopeless)
         buf_addf(reason, "the reviewer left without submitting, exit status %d",
                  WEXITSTATUS(status));
-    if (reviewer->words.len > 0) {
-        buf_adds(reason, ": ");
-        text_add_line(reason, reviewer->words.data, reviewer->words.len);
+    if (words->len > 0) {
+        buf_adds(reason, hopeless ? "" : ": ");
+        text_add_line(reason, words->data, words->len);
     }
+    return hopeless;
 }
 
 static void
@@ -439,20 +468,21 @@ reviewer_ended(struct reviewer *reviewer)
     AUTO_BUF struct buf reason = BUF_INIT(8 * MAX_LINE);
     struct reviewer **place = &reviewer->all->first;
     int status = 0;
+    bool hopeless;
 
     /* while its leader is not reaped, the group's number cannot be anybody else's */
     (void)kill(-reviewer->pid, SIGKILL);
     while (waitpid(reviewer->pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (reviewer->errors.fd >= 0) {
-        (void)read_output(reviewer, reviewer->errors.fd, true);
-        keep_last_line(reviewer, "\n", 1);
+        (void)read_output(reviewer, reviewer->errors.fd, &reviewer->complained);
+        keep_last_line(&reviewer->complained, "\n", 1);
     }
-    describe_end(reviewer, status, &reason);
+    hopeless = describe_end(reviewer, status, &reason);
     if (!reviewer->given_up)
         log_line("round %s: %s", reviewer->round_id, buf_str(&reason));
-    reviewers_note_lost(reviewer->all, reviewer->round_id, ROUND_TEXT_DIED, true,
-                        buf_str(&reason));
+    reviewers_note_lost(reviewer->all, reviewer->round_id, hopeless ? NULL : ROUND_TEXT_DIED,
+                        true, buf_str(&reason));
 
     while (*place != reviewer)
         place = &(*place)->next;

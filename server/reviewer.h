@@ -22,7 +22,7 @@ struct clocks {
 struct reviewer_event {
     struct reviewer_event *next;
     bool gone;               /* its process has ended; else it was only given up */
-    const char *result_text; /* ROUND_TEXT_* */
+    const char *result_text; /* ROUND_TEXT_*, or NULL: no further try can do better */
     char *round_id;
     char *reason;
 };
@@ -45,6 +45,10 @@ void reviewers_feed(struct reviewers *reviewers, const char *round_id);
 void reviewers_finish(struct reviewers *reviewers, const char *round_id);
 void reviewers_end(struct reviewers *reviewers, const char *round_id);
 void reviewers_end_all(struct reviewers *reviewers);
+
+/* What the round's reviewer has for the driver so far, NULL for nothing; lives until the next
+ * event. */
+const char *reviewers_note(struct reviewers *reviewers, const char *round_id);
 
 /* After SIGCHLD. */
 void reviewers_reap(struct reviewers *reviewers);

@@ -130,6 +130,12 @@ raise_descriptor_limit(void)
     }
 }
 
+static const char *
+note_of_round(void *arg, const char *round_id)
+{
+    return reviewers_note(arg, round_id);
+}
+
 static int
 open_parts(struct server *server, struct buf *error)
 {
@@ -159,6 +165,8 @@ open_parts(struct server *server, struct buf *error)
     if (r == 0)
         r = reviewers_new(turn->epoll_fd, server->place->url, &server->options->clocks,
                           &turn->reviewers);
+    turn->engine.note = note_of_round;
+    turn->engine.note_arg = turn->reviewers;
     return r;
 }
 

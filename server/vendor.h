@@ -3,6 +3,8 @@
 #ifndef KCAP_SERVER_VENDOR_H
 #define KCAP_SERVER_VENDOR_H
 
+#include <stdbool.h>
+
 #include "lib/buf.h"
 #include "server/store.h"
 
@@ -11,7 +13,9 @@
 struct vendor_plan {
     char *program; /* owned; argv[0] is this */
     const char *argv[VENDOR_MAX_ARGS + 1];
-    struct buf input; /* written to its standard input, which is then closed */
+    struct buf input;    /* written to its standard input, which is then closed */
+    bool has_note;       /* the last line of its standard output is for the driver */
+    int hopeless_status; /* its exit status when no further try can do better; 0: none */
 };
 
 struct vendor {

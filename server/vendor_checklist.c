@@ -10,6 +10,8 @@
 #include "lib/json.h"
 #include "lib/paths.h"
 
+#define EXIT_HOPELESS 3 /* see kcap-checklist(1) */
+
 /* A context and instructions of 4 MiB together, each byte as \u00XX at worst. */
 #define MAX_INPUT ((size_t)32 << 20)
 
@@ -29,6 +31,8 @@ plan(const struct flow *flow, const struct round *round, struct vendor_plan *ret
     ret->argv[0] = ret->program;
     ret->argv[1] = "--job";
     ret->argv[2] = NULL;
+    ret->has_note = true;
+    ret->hopeless_status = EXIT_HOPELESS;
 
     if (!json_add_str(job, "round_token", round->token) ||
         !json_add_str(job, "dir", flow->cwd) ||

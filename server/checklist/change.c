@@ -128,10 +128,24 @@ load_commit(struct change *change, const char *revision)
 }
 
 static int
-load_work_tree(struct change *change)
+check_against(struct change *change, const char *against)
+{
+    AUTO_FREE char *named = NULL;
+    int r = find_commit(change->git, against, "^{commit}", &named);
+
+    if (r < 0 || (named && change->left && strcmp(named, change->left) == 0))
+        return r;
+    return fail(change->git, "what is not committed is compared with HEAD, and \"", against,
+                "\" is not what is checked out: leave target_ref empty, or name a range");
+}
+
+static int
+load_work_tree(struct change *change, const char *against)
 {
     int r = find_commit(change->git, "HEAD", "^{commit}", &change->left);
 
+    if (r == 0 && against)
+        r = check_against(change, against);
     if (r == 0 && change->left)
         label(change, "the working tree against HEAD (%.12s)", change->left);
     else if (r == 0)
@@ -166,7 +180,7 @@ change_load(struct change *change, struct git *git, const struct target *target)
     if (r == 0)
         r = target->range    ? load_range(change, target->range)
             : target->commit ? load_commit(change, target->commit)
-                             : load_work_tree(change);
+                             : load_work_tree(change, target->against);
     if (r == 0)
         r = diff_files(change);
     if (r == 0)

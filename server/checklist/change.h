@@ -43,6 +43,8 @@ struct change {
 struct target {
     const char *range;  /* A..B or A...B */
     const char *commit; /* against its first parent */
+    /* of the working tree: a revision that must be the one checked out, or NULL */
+    const char *against;
 };
 
 /* Returns 0, or negative with git->error saying why; a revision that does not exist is such a

@@ -15,10 +15,12 @@
 #include "server/checklist/change.h"
 #include "server/checklist/checks.h"
 #include "server/checklist/submit.h"
+#include "server/checklist/target.h"
 
 #define EXIT_CLEAN    0
 #define EXIT_FINDINGS 1
 #define EXIT_TROUBLE  2
+#define EXIT_HOPELESS 3 /* of a job: it would fail alike the next time */
 
 #define MAX_JOB ((size_t)32 << 20)
 
@@ -33,7 +35,8 @@ static const char usage[] =
     "  --base REV    everything from REV to --commit (HEAD)\n"
     "  --job         one job of kcap-flowd on standard input; the result goes to its server\n"
     "\n"
-    "Exit status: 0 nothing found, 1 findings, 2 the change could not be looked at.\n";
+    "Exit status: 0 nothing found, 1 findings, 2 the change could not be looked at. Of a job:\n"
+    "0 submitted, 2 not submitted, 3 there is nothing that could be looked at.\n";
 
 static void
 visit(void *arg, const struct file *file)
@@ -105,6 +108,23 @@ read_job(const char **ret_error)
     return json_parse(buf_str(&text), text.len, ret_error);
 }
 
+/* What was looked at, for the driver: a clean result has no text of its own. kcap-flowd reads
+ * it before it takes the result. */
+static int
+print_note(const char *report)
+{
+    if (printf("%.*s\n", (int)strcspn(report, "\n"), report) < 0 || fflush(stdout) == EOF)
+        return -errno;
+    return 0;
+}
+
+static int
+complain(const struct buf *error, int status)
+{
+    (void)fprintf(stderr, "kcap-checklist: %s\n", buf_str(error));
+    return status;
+}
+
 static int
 run_job(void)
 {
@@ -114,22 +134,18 @@ run_job(void)
     AUTO_JSON cJSON *job = read_job(&why);
     const char *token = json_str(job, "round_token"), *dir = json_str(job, "dir");
     const char *kind = json_str(job, "target_kind"), *ref = json_str(job, "target_ref");
-    struct target target = {0};
+    struct target target;
     size_t count = 0;
 
     if (!token || !dir || !kind || !ref) {
         (void)fprintf(stderr, "kcap-checklist: no job on standard input: %s\n", why);
         return EXIT_TROUBLE;
     }
-    if (strstr(ref, ".."))
-        target.range = ref;
-    else if (strcmp(kind, "commit") == 0)
-        target.commit = ref;
-    if (review(dir, &target, &text, &count, &error) < 0 ||
-        submit_result(token, count > 0 ? text : NULL, &error) < 0) {
-        (void)fprintf(stderr, "kcap-checklist: %s\n", buf_str(&error));
-        return EXIT_TROUBLE;
-    }
+    if (target_read(kind, ref, &target, &error) < 0 ||
+        review(dir, &target, &text, &count, &error) < 0)
+        return complain(&error, EXIT_HOPELESS);
+    if (print_note(text) < 0 || submit_result(token, count > 0 ? text : NULL, &error) < 0)
+        return complain(&error, EXIT_TROUBLE);
     return 0;
 }
 

@@ -61,10 +61,44 @@ class Round(unittest.TestCase):
         run = self.flowd.start(self.repo.dir, target_kind="commit",
                                target_ref="--output=/tmp/x")["flow_run_id"]
         ended = self.flowd.finished(run)
-        self.assertEqual(ended["round_status"], "unclear")
-        self.assertEqual(ended["round_result_text"], "participant_died")
-        self.assertIn("exit status 2", ended["round_reason"])
+        self.assertEqual((ended["status"], ended["round_status"]), ("waiting", "failed"))
+        self.assertNotIn("last_result_kind", ended)
         self.assertIn("there is no commit", ended["round_reason"])
+
+    def test_what_was_looked_at_reaches_the_driver(self):
+        self.repo.write("b.c", "int b;\n")
+        head = self.repo.commit()
+        for kind, ref, looked in (
+                ("commit", "HEAD", "commit %s (HEAD) against its first parent: 1 file" % head[:12]),
+                ("commit", "HEAD~1..HEAD", "the range HEAD~1..HEAD (%s): 1 file" % head[:12]),
+                ("range", "HEAD~1..", "the range HEAD~1.. (%s): 1 file" % head[:12]),
+                ("Git Range", "HEAD~1...HEAD", "the range HEAD~1...HEAD"),
+                ("uncommitted", "", "the working tree against HEAD (%s): 0 files" % head[:12]),
+                ("Working-Tree", "HEAD", "the working tree against HEAD"),
+                ("working tree", "main", "the working tree against HEAD"),
+                ("diff", "working_tree", "the working tree against HEAD"),
+                ("changes", ".", "the working tree against HEAD")):
+            run = self.flowd.start(self.repo.dir, target_kind=kind, target_ref=ref)
+            ended = self.flowd.finished(run["flow_run_id"])
+            self.assertEqual(ended["round_status"], "clean", (kind, ref, ended))
+            self.assertIn("Looked at " + looked, ended.get("round_note", ""), (kind, ref))
+            self.assertNotIn("round_reason", ended)
+
+    def test_what_is_not_understood_is_no_clean(self):
+        for kind, ref, why in (
+                ("range", "HEAD", "is no range"), ("range", "..", "has no end"),
+                ("range", "...", "has no end"), ("commit", "..", "has no end"),
+                ("commit", "", "target_ref is blank"), ("commit", "nowhere", "no commit"),
+                ("range", "nowhere..HEAD", "no commit"),
+                ("working_tree", "HEAD~1..nowhere", "no commit"),
+                ("working_tree", "nowhere", "is not what is checked out"),
+                ("pr", "17", "target_kind \"pr\""), ("pull_request", "17", "none this"),
+                ("branch", "main", "none this"), ("staged", "", "none this"),
+                ("x" * 300, "HEAD", "none this"), ("", "", "none this")):
+            run = self.flowd.start(self.repo.dir, target_kind=kind, target_ref=ref)
+            ended = self.flowd.finished(run["flow_run_id"])
+            self.assertEqual(ended["round_status"], "failed", (kind, ref, ended))
+            self.assertIn(why, ended["round_reason"], (kind, ref))
 
     def test_session_listing(self):
         get = "/api/flows/session/a%2Fb%20c?state=open"

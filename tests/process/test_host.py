@@ -363,7 +363,7 @@ def test_a_client_that_asks_and_never_reads_is_not_read_for_ever():
         wait_for(stands_still, 30, "the host to stop reading")
         with open("/proc/%d/status" % process.pid) as file:
             peak = int([l for l in file if l.startswith("VmHWM")][0].split()[1])
-        assert peak < 300000, peak
+        assert peak < 300000 or SLOWER > 1, peak  # a sanitizer's memory is its own
         assert sent[0] < 60000
         for id in range(0, 60001):  # and once it is listened to, nothing is missing
             assert json.loads(process.stdout.readline())["id"] == id
@@ -385,7 +385,7 @@ def test_signals_end_at_once():
 
 
 def test_ends_with_a_hundred_calls_in_flight():
-    for round in range(60):
+    for round in range(60 if SLOWER == 1 else 6):  # a sanitizer takes a second to leave
         tool = ("slow", "deaf")[round % 2]
         number = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[round % 3]
         with initialized(stderr=subprocess.DEVNULL) as host:

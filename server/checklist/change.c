@@ -155,13 +155,22 @@ load_work_tree(struct change *change, const char *against)
     return r;
 }
 
+/* A commit of a bare repository can be looked at without a work tree. */
 static int
-enter_top(struct git *git)
+enter_top(struct git *git, bool needs_work_tree)
 {
+    static const char *const bare[] = {"rev-parse", "--is-bare-repository", NULL};
     static const char *const args[] = {"rev-parse", "--show-toplevel", NULL};
-    AUTO_FREE char *top = NULL;
-    int r = git_read_line(git, args, &top);
+    AUTO_FREE char *answer = NULL, *top = NULL;
+    int r = git_read_line(git, bare, &answer);
 
+    if (r == 0 && answer && strcmp(answer, "true") == 0)
+        return needs_work_tree ? fail(git, "", git->dir,
+                                      " is a bare repository, so there is nothing "
+                                      "uncommitted to look at")
+                               : 0;
+    if (r == 0)
+        r = git_read_line(git, args, &top);
     if (r < 0)
         return r;
     if (!top || top[0] != '/')
@@ -174,7 +183,7 @@ enter_top(struct git *git)
 int
 change_load(struct change *change, struct git *git, const struct target *target)
 {
-    int r = enter_top(git);
+    int r = enter_top(git, !target->range && !target->commit);
 
     *change = (struct change){.git = git};
     if (r == 0)

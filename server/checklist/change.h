@@ -48,7 +48,7 @@ struct target {
 };
 
 /* Returns 0, or negative with git->error saying why; a revision that does not exist is such a
- * failure. git->dir becomes the top of the work tree. */
+ * failure. git->dir becomes the top of the work tree, if there is one. */
 int change_load(struct change *change, struct git *git, const struct target *target);
 void change_fini(struct change *change);
 

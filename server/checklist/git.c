@@ -99,22 +99,41 @@ memory_file(const struct buf *bytes)
     return fd < 0 ? -errno : take_fd(&fd);
 }
 
-/* The last line git wrote to its standard error, or a stand-in. */
+/* The line that says what was wrong: hints on what to do may stand before and after it. */
+static const char *
+find_verdict(const char *text, size_t *ret_len)
+{
+    static const char *const marks[] = {"fatal: ", "error: "};
+    const char *line = text, *last = text;
+
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        for (line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+            if (strncmp(line, marks[i], strlen(marks[i])) == 0) {
+                *ret_len = strcspn(line, "\n");
+                return line;
+            }
+            if (*line != '\n')
+                last = line;
+        }
+    }
+    *ret_len = strcspn(last, "\n");
+    return last;
+}
+
+/* What git wrote to its standard error, or a stand-in. */
 static int
 fail_with_stderr(struct git *git, int code, const char *what, int stderr_fd)
 {
-    char text[MAX_ERROR];
-    ssize_t n = pread(stderr_fd, text, sizeof text, 0);
-    size_t len = n > 0 ? (size_t)n : 0;
+    char text[MAX_ERROR + 1];
+    ssize_t n = pread(stderr_fd, text, MAX_ERROR, 0);
     const char *line;
+    size_t len;
 
-    while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == ' '))
-        len--;
-    line = len > 0 ? memrchr(text, '\n', len) : NULL;
-    line = line ? line + 1 : text;
+    text[n > 0 ? n : 0] = '\0';
+    line = find_verdict(text, &len);
     if (len == 0)
         return fail(git, code, what, "failed without a word", 21);
-    return fail(git, code, what, line, len - (size_t)(line - text));
+    return fail(git, code, what, line, len);
 }
 
 static int

@@ -81,6 +81,26 @@ class Planted(Checklist):
         self.assertEqual((status, err), (0, ""))
         self.assertRegex(out, r"^Looked at the working tree against HEAD .*: 2 files, 0 findings")
 
+    def test_a_bare_repository_has_commits(self):
+        self.plant()
+        self.repo.commit()
+        bare = os.path.join(self.place.dir, "bare.git")
+        self.repo.git("clone", "-q", "--bare", self.repo.dir, bare)
+        self.repo.dir = bare
+        self.assertEqual(self.fault_lines("--commit", "HEAD"), self.expected)
+        status, out, err = self.run_checklist()
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("bare repository", err)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can make a directory another's")
+    def test_another_owner_is_named_as_the_cause(self):
+        self.repo.commit()
+        for path in (self.repo.dir, os.path.join(self.repo.dir, ".git")):
+            os.chown(path, 12345, 12345)
+        status, out, err = self.run_checklist()
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("fatal: detected dubious ownership", err)
+
     def test_old_faults_are_not_reported(self):
         self.plant()
         self.repo.commit()

@@ -219,24 +219,92 @@ job_await(struct job *job, struct kcap_call *call, int64_t began_ns)
 }
 
 struct job *
-job_find(struct flows *flows, const char *session, const char *run_id, size_t *ret_n)
+job_find_round(struct flows *flows, const char *run_id)
 {
-    struct job *found = NULL;
+    struct job *job;
 
-    *ret_n = 0;
     (void)pthread_mutex_lock(&flows->lock);
-    for (struct job *job = flows->jobs; job; job = job->next) {
-        if (run_id ? !job->run_id || strcmp(job->run_id, run_id) != 0
-                   : job->run_id || strcmp(job->session, session) != 0)
-            continue;
-        ++*ret_n;
-        if (!found)
-            found = job;
+    for (job = flows->jobs; job; job = job->next) {
+        if (job->run_id && strcmp(job->run_id, run_id) == 0)
+            break;
     }
-    if (found)
-        found->refs++;
+    if (job)
+        job->refs++;
     (void)pthread_mutex_unlock(&flows->lock);
-    return found;
+    return job;
+}
+
+size_t
+job_find_starts(struct flows *flows, const char *session, struct job **ret, size_t max)
+{
+    size_t n = 0;
+
+    (void)pthread_mutex_lock(&flows->lock);
+    for (struct job *job = flows->jobs; job && n < max; job = job->next) {
+        if (job->run_id || strcmp(job->session, session) != 0)
+            continue;
+        job->refs++;
+        ret[n++] = job;
+    }
+    (void)pthread_mutex_unlock(&flows->lock);
+    return n;
+}
+
+/* Titles are kept up to a length. */
+static bool
+is_title(const char *kept, const char *whole)
+{
+    size_t len = strlen(kept);
+
+    return strncmp(kept, whole, len) == 0 &&
+           len == text_prefix(whole, strlen(whole), JOB_MAX_TITLE);
+}
+
+/* A run that only the server knows, with the title of this start, is what became of it. */
+static struct run *
+find_listed(const struct job *job, const struct runs *runs)
+{
+    for (size_t i = 0; job->title && i < runs->n; i++) {
+        struct run *run = &runs->items[i];
+        if (run->listed && run->started_ms == 0 && run->target_title &&
+            is_title(job->title, run->target_title))
+            return run;
+    }
+    return NULL;
+}
+
+/* Whether runs has what became of the start. */
+static bool
+is_among(struct job *job, struct runs *runs)
+{
+    struct run *listed;
+
+    if (job_is_done(job) && job->end != JOB_FAILED)
+        return runs_find(runs, job->view.run_id) != NULL;
+    listed = find_listed(job, runs);
+    if (!listed)
+        return false;
+    if (!job_is_done(job)) { /* its own answer is still to come and will tell all */
+        runs_remove(runs, (size_t)(listed - runs->items));
+        return false;
+    }
+    if (job->may_exist)
+        job_forget(job); /* it did come to be */
+    return job->may_exist;
+}
+
+size_t
+job_join_starts(struct job **starts, size_t n, struct runs *runs)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (is_among(starts[i], runs))
+            job_unref(starts[i]);
+        else
+            starts[kept++] = starts[i];
+    }
+    return kept;
 }
 
 /* A 2xx whose body cannot be used, and no answer at all: there may be a run. */

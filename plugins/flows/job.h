@@ -11,6 +11,8 @@
 #include "flows.h"
 #include "view.h"
 
+#define JOB_MAX_TITLE 300u /* bytes of a title that are kept */
+
 enum job_end {
     JOB_RUNNING,  /* the server took it; view has the run */
     JOB_FINISHED, /* and the result is in the answer already */
@@ -62,10 +64,17 @@ bool job_is_done(struct job *job);
 /* Whether a start of the ledger is one of our own jobs. */
 bool job_has_start(struct flows *flows, const char *start_id);
 
-/* One more reference to a job that is on its way (or failed unheard), NULL when there is none:
- * a round of that run, or, with run_id NULL, a start of the session. *ret_n counts them. */
-struct job *job_find(struct flows *flows, const char *session, const char *run_id,
-                     size_t *ret_n);
+/* One more reference to a round of that run that is on its way (or failed unheard), NULL when
+ * there is none. */
+struct job *job_find_round(struct flows *flows, const char *run_id);
+
+/* The same for the starts of a session: fills ret, the newest first, and returns how many. */
+size_t job_find_starts(struct flows *flows, const char *session, struct job **ret, size_t max);
+
+/* Drops the starts (and the references to them) whose run is among runs, and from runs what
+ * the server lists of starts that are still on their way: each review is to count once. Returns
+ * how many starts are left. */
+size_t job_join_starts(struct job **starts, size_t n, struct runs *runs);
 
 /* Its outcome has been told. */
 void job_forget(struct job *job);

@@ -17,7 +17,6 @@
 #define MAX_BODY_LEN   ((size_t)16 << 20)
 #define POST_LIMIT_MS  (20 * 60 * 1000) /* old servers hold it for the whole round */
 #define CLOSE_LIMIT_MS 10000
-#define MAX_NOTED_LEN  300u
 #define MAX_ERROR      16384
 
 struct route {
@@ -185,7 +184,7 @@ make_start_id(const struct kcap_host *host)
 static char *
 shorten(const char *text)
 {
-    return text ? strndup(text, text_prefix(text, strlen(text), MAX_NOTED_LEN)) : NULL;
+    return text ? strndup(text, text_prefix(text, strlen(text), JOB_MAX_TITLE)) : NULL;
 }
 
 static void

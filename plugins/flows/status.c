@@ -14,6 +14,7 @@
 
 #define STATUS_LIMIT_MS 20000
 #define MAX_NOTE        16384
+#define MAX_STARTS      64
 
 /* ---- one run ---- */
 
@@ -85,8 +86,7 @@ look_once(const struct subject *subject, const char *run_id)
 static int32_t
 status_of_run(const struct subject *subject, const char *run_id, bool wait)
 {
-    size_t n;
-    AUTO_JOB struct job *job = job_find(subject->flows, subject->session->key, run_id, &n);
+    AUTO_JOB struct job *job = job_find_round(subject->flows, run_id);
     struct wait_goal goal = {.run_id = run_id, .called_ns = subject->began_ns};
 
     if (!wait)
@@ -211,40 +211,50 @@ add_choice(struct buf *to, const struct subject *subject, const struct lookup *l
 }
 
 static int32_t
-status_of_session(struct subject *subject, bool wait)
+show_found(struct subject *subject, struct lookup *lookup, struct job *const *starts,
+           size_t n_starting, bool wait)
 {
-    AUTO_LOOKUP struct lookup lookup = {.server_answered = false};
     AUTO_BUF struct buf note = BUF_INIT(MAX_NOTE);
-    size_t n_starting;
-    AUTO_JOB struct job *job =
-        job_find(subject->flows, subject->session->key, NULL, &n_starting);
-    int32_t r = lookup_session(subject->flows, subject->call, subject->session, &lookup);
 
-    if (r == KCAP_WAIT_DEADLINE)
-        return show_error(subject->flows, subject->call,
-                          "Error: the server did not answer while this call could wait. Call "
-                          "get_review_flow_status again; do not start another flow.");
-    if (r != 0)
-        return show_end(r);
-    if (job && job_is_done(job) && runs_find(&lookup.runs, job->view.run_id)) {
-        n_starting--; /* its answer came while we asked, and the run is in the list already */
-        job_unref(job);
-        job = NULL;
-    }
-    if (lookup.runs.n + n_starting == 0)
-        return show_none(subject, &lookup);
-    if (lookup.runs.n + n_starting > 1)
-        return show_several(subject, &lookup, n_starting);
+    if (lookup->runs.n + n_starting == 0)
+        return show_none(subject, lookup);
+    if (lookup->runs.n + n_starting > 1)
+        return show_several(subject, lookup, n_starting);
 
-    add_choice(&note, subject, &lookup,
-               job                           ? "the one start on its way"
-               : lookup.runs.items[0].listed ? "the one flow, as the server lists it,"
-                                             : "the one flow known here");
+    add_choice(&note, subject, lookup,
+               n_starting > 0                 ? "the one start on its way"
+               : lookup->runs.items[0].listed ? "the one flow, as the server lists it,"
+                                              : "the one flow known here");
     if (!buf_ok(&note))
         return KCAP_E_NOMEM;
     subject->note = note.data;
-    return job ? show_job(subject, job)
-               : status_of_run(subject, lookup.runs.items[0].run_id, wait);
+    return n_starting > 0 ? show_job(subject, starts[0])
+                          : status_of_run(subject, lookup->runs.items[0].run_id, wait);
+}
+
+static int32_t
+status_of_session(struct subject *subject, bool wait)
+{
+    AUTO_LOOKUP struct lookup lookup = {.server_answered = false};
+    struct job *starts[MAX_STARTS];
+    /* before the look-up: one that is answered meanwhile would be in neither list */
+    size_t n_starting =
+        job_find_starts(subject->flows, subject->session->key, starts, MAX_STARTS);
+    int32_t r = lookup_session(subject->flows, subject->call, subject->session, &lookup);
+
+    if (r == KCAP_WAIT_DEADLINE) {
+        r = show_error(subject->flows, subject->call,
+                       "Error: the server did not answer while this call could wait. Call "
+                       "get_review_flow_status again; do not start another flow.");
+    } else if (r != 0) {
+        r = show_end(r);
+    } else {
+        n_starting = job_join_starts(starts, n_starting, &lookup.runs);
+        r = show_found(subject, &lookup, starts, n_starting, wait);
+    }
+    while (n_starting > 0)
+        job_unref(starts[--n_starting]);
+    return r;
 }
 
 int32_t

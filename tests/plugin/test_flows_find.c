@@ -388,6 +388,65 @@ START_TEST(start_answered_during_the_look_up_is_one_run)
 }
 END_TEST
 
+/* The server has made the run, but still holds the start's answer. */
+START_TEST(start_still_held_and_its_listed_run_are_one)
+{
+    static const char *const lists[] = {
+        LISTED(LISTED_U("1", "running")),
+        LISTED(LISTED_U("1", "running") "," LISTED_U("12", "x")),
+        LISTED(LISTED_U("12", "running"))};
+    const struct fake_reply replies[] = {
+        {"POST", "*/start/v2", .delay_ms = 90000, .body = ANSWER_RUNNING},
+        {"GET", RUN_POLL, .body = STATUS_FINDINGS},
+        {"GET", SESSION_LIST, .body = lists[_i]},
+    };
+    struct fake_call call = {.window_ms = 50000};
+    const char *text;
+
+    fake_host_script(rig.fake, replies, 3);
+    rig_call(START,
+             "{\"kind\":\"code-review\",\"target_kind\":\"commit\",\"target_ref\":\"HEAD\","
+             "\"target_title\":\"T1\",\"context\":\"c\"}",
+             &call);
+    rig_has(call.text, "start is still in progress");
+    text = rig_ask(STATUS, "{\"wait\":true}", replies, 3, false);
+    if (_i == 0) {
+        rig_has(text, "flow_run_id: u1\n");
+        rig_lacks(text, "candidates");
+    } else {
+        rig_has(text, "2 flows are candidates"); /* another's run is no answer to our start */
+        rig_has(text, "flow_run_id: u12\n");
+    }
+    ck_assert_uint_eq(fake_host_count(rig.fake, "POST", "*"), 1);
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* The connection broke, but the run came to be: the list tells, and nothing is told twice. */
+START_TEST(start_that_broke_is_resolved_by_the_list)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/start/v2", .delay_ms = 60000, .outcome = KCAP_HTTP_UNKNOWN,
+         .error = "reset"},
+        {"GET", RUN_POLL, .body = STATUS_FINDINGS},
+        {"GET", SESSION_LIST,
+         .body = LISTED("{\"flow_run_id\":\"u1\",\"status\":\"running\",\"target_title\":"
+                        "\"T\"}")},
+    };
+    struct fake_call call = {.window_ms = 50000};
+    const char *text;
+
+    fake_host_script(rig.fake, replies, 3);
+    rig_call(START, START_ARGS, &call);
+    fake_host_advance_ms(rig.fake, 20000);
+    text = rig_ask(STATUS, "{\"wait\":true}", replies, 3, false);
+    rig_has(text, "flow_run_id: u1\n");
+    rig_lacks(text, "candidates");
+    rig_lacks(text, "reset");
+    fake_call_fini(&call);
+}
+END_TEST
+
 /* An open run that the server no longer lists, closed elsewhere perhaps. */
 START_TEST(run_no_longer_listed_stays_until_delivered)
 {
@@ -595,6 +654,8 @@ add(TCase *tests)
     tcase_add_loop_test(tests, run_that_is_gone_is_told_once, 0, 2);
     tcase_add_loop_test(tests, run_no_longer_listed_stays_until_delivered, 0, 2);
     tcase_add_test(tests, start_answered_during_the_look_up_is_one_run);
+    tcase_add_loop_test(tests, start_still_held_and_its_listed_run_are_one, 0, 3);
+    tcase_add_test(tests, start_that_broke_is_resolved_by_the_list);
     tcase_add_test(tests, torn_line_harms_nothing);
     tcase_add_test(tests, long_journal_is_rewritten);
     tcase_add_test(tests, without_a_journal_it_goes_on);

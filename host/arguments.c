@@ -18,7 +18,9 @@ refuse_nul(const struct kcap_call *call, struct buf *why)
     struct span_iter iter;
     struct jscan scan;
 
-    if (jscan(call->args, call->args_len, &scan) != JSCAN_OK || !scan.has_nul)
+    /* the line had one, but where? */
+    if (!call->may_hold_nul || jscan(call->args, call->args_len, &scan) != JSCAN_OK ||
+        !scan.has_nul)
         return false;
     span_members(scan.value, &iter);
     while (span_next_member(&iter, &key, &value)) {
@@ -35,15 +37,15 @@ bool
 arguments_prepare(struct kcap_call *call, const cJSON *schema, struct buf *why)
 {
     AUTO_JSON cJSON *arguments = NULL;
-    const char *fault = NULL;
     char *text;
 
     buf_adds(why, "Invalid arguments: ");
     if (refuse_nul(call, why))
         return false;
-    arguments = json_parse(call->args, call->args_len, &fault);
+    arguments =
+        cJSON_ParseWithLength(call->args, call->args_len); /* scanned as part of its line */
     if (!arguments) {
-        buf_addf(why, "%s.", fault);
+        buf_adds(why, "out of memory.");
         return false;
     }
     if (schema_drop_nulls(arguments)) {

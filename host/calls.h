@@ -43,6 +43,7 @@ struct kcap_call {
     const cJSON *schema; /* the tool's input schema */
     char *args;
     size_t args_len;
+    bool may_hold_nul; /* a string of it may hold \u0000 */
     struct caller caller;
     int64_t deadline_ns; /* KCAP_TIME_NEVER without a window */
 

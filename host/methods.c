@@ -131,6 +131,7 @@ fill_call(const struct protocol *protocol, const struct request *request,
     if (!call->id || !call->args)
         return false;
     call->args_len = strlen(call->args);
+    call->may_hold_nul = request->rpc->has_nul;
     return true;
 }
 

@@ -166,7 +166,7 @@ handle_message(struct protocol *protocol, const struct rpc *rpc, int64_t arrived
 }
 
 static void
-handle_batch(struct protocol *protocol, struct span array, int64_t arrived_ns)
+handle_batch(struct protocol *protocol, struct span array, bool has_nul, int64_t arrived_ns)
 {
     struct host *host = protocol->host;
     struct batch *batch = batch_new(host);
@@ -182,6 +182,7 @@ handle_batch(struct protocol *protocol, struct span array, int64_t arrived_ns)
     span_elements(array, &iter);
     while (span_next_element(&iter, &member)) {
         rpc_read_member(member, &rpc);
+        rpc.has_nul = has_nul;
         if (wants_answer(&rpc)) {
             (void)pthread_mutex_lock(&host->lock);
             batch_expect(batch);
@@ -204,7 +205,7 @@ protocol_line(struct protocol *protocol, const char *line, size_t len, int64_t a
 
     rpc_read(line, len, allow_batch, &rpc);
     if (rpc.kind == RPC_BATCH)
-        handle_batch(protocol, rpc.params, arrived_ns);
+        handle_batch(protocol, rpc.params, rpc.has_nul, arrived_ns);
     else
         handle_message(protocol, &rpc, arrived_ns);
 }

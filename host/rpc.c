@@ -84,4 +84,5 @@ rpc_read(const char *line, size_t len, bool allow_batch, struct rpc *ret)
         bad(ret, RPC_PARSE_ERROR, jscan_message(r));
     else if (!allow_batch || !span_has_elements(scan.value))
         rpc_read_member(scan.value, ret);
+    ret->has_nul = scan.has_nul;
 }

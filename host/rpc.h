@@ -31,6 +31,7 @@ enum rpc_kind {
 struct rpc {
     enum rpc_kind kind;
     struct span id, method, params; /* raw text within the line; absent: p is NULL */
+    bool has_nul;                   /* a string of the line holds \\u0000 */
     int code;
     const char *text;
 };

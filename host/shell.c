@@ -69,6 +69,7 @@ new_call(struct host *host, size_t tool, const struct buf *arguments)
     call->schema = host->plugin.schemas[tool];
     call->args = strndup(buf_str(arguments), arguments->len);
     call->args_len = arguments->len;
+    call->may_hold_nul = true;
     call->caller.name = strdup(PACKAGE_NAME);
     call->caller.version = strdup(PACKAGE_VERSION);
     call->caller.harness = "shell";

@@ -127,7 +127,12 @@ scan_string(struct scanner *s)
 {
     s->p++;
     while (s->p < s->end) {
-        unsigned char c = (unsigned char)*s->p;
+        unsigned char c;
+
+        s->p += text_plain_len(s->p, (size_t)(s->end - s->p));
+        if (s->p == s->end)
+            break;
+        c = (unsigned char)*s->p;
         if (c == '"') {
             s->p++;
             return JSCAN_OK;
@@ -138,8 +143,6 @@ scan_string(struct scanner *s)
             int r = scan_escape(s);
             if (r < 0)
                 return r;
-        } else if (c < 0x80) {
-            s->p++;
         } else {
             size_t n = text_utf8_len(s->p, (size_t)(s->end - s->p));
             if (n == 0)

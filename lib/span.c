@@ -107,14 +107,22 @@ skip_checked_space(const char *p, const char *end)
     return p;
 }
 
+/* A quote ends the string unless an odd number of backslashes stands before it. */
 static const char *
 skip_checked_string(const char *p, const char *end)
 {
-    for (p++; p < end && *p != '"'; p++) {
-        if (*p == '\\')
-            p++;
+    const char *from = ++p;
+
+    while ((p = memchr(p, '"', (size_t)(end - p)))) {
+        const char *slash = p;
+
+        while (slash > from && slash[-1] == '\\')
+            slash--;
+        p++;
+        if ((p - 1 - slash) % 2 == 0)
+            return p;
     }
-    return p < end ? p + 1 : end;
+    return end;
 }
 
 static const char *

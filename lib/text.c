@@ -45,6 +45,28 @@ text_utf8_len(const char *text, size_t len)
     return n;
 }
 
+size_t
+text_plain_len(const char *p, size_t len)
+{
+    const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
+    size_t at = 0;
+
+    for (; len - at >= 8; at += 8) {
+        uint64_t word, quote, slash;
+
+        memcpy(&word, p + at, sizeof word);
+        quote = word ^ (ones * '"');
+        slash = word ^ (ones * '\\');
+        /* a byte below n borrows into its high bit when n is taken away from each */
+        if ((word | (word - ones * 0x20) | (quote - ones) | (slash - ones)) & high)
+            break;
+    }
+    while (at < len && (unsigned char)p[at] >= 0x20 && (unsigned char)p[at] < 0x80 &&
+           p[at] != '"' && p[at] != '\\')
+        at++;
+    return at;
+}
+
 bool
 text_is_utf8(const char *p, size_t len)
 {
@@ -140,8 +162,14 @@ text_add_json(struct buf *to, const char *text, size_t len)
 
     buf_addc(to, '"');
     while (text < end) {
-        unsigned char c = (unsigned char)*text;
-        size_t n = text_utf8_len(text, (size_t)(end - text));
+        unsigned char c;
+        size_t n;
+
+        text += text_plain_len(text, (size_t)(end - text));
+        if (text == end)
+            break;
+        c = (unsigned char)*text;
+        n = text_utf8_len(text, (size_t)(end - text));
         if (n > 0 && c >= 0x20 && c != '"' && c != '\\') {
             text += n;
             continue;

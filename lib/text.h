@@ -12,6 +12,10 @@
 /* Length (1 to 4) of the well-formed UTF-8 character at p, 0 when there is none within len
  * bytes. */
 size_t text_utf8_len(const char *p, size_t len);
+/* How many bytes from p on are ASCII that a JSON string holds as they are: no control
+ * character, quote or backslash. Eight at a time, because most of a long message is such. */
+size_t text_plain_len(const char *p, size_t len);
+
 bool text_is_utf8(const char *p, size_t len);
 
 /* Encodes a code point into out; returns 1 to 4. */

@@ -159,6 +159,7 @@ START_TEST(members_are_found)
     assert_span(span_get(object, "params"), "{\"x\":[1,{\"id\":2}]}");
     assert_span(span_get(object, "s"), "\"}\\\"{\"");
     assert_span(span_get(object, "last"), "true");
+    assert_span(span_get(scanned("{\"a\":\"\\\\\",\"b\":\"\\\\\\\"\",\"c\":7}"), "c"), "7");
     ck_assert_ptr_null(span_get(object, "ID").p);
     ck_assert_ptr_null(span_get(object, "x").p);
     ck_assert_ptr_null(span_get(scanned("[1]"), "x").p);

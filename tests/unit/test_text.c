@@ -43,6 +43,23 @@ START_TEST(escapes)
 }
 END_TEST
 
+/* Every byte at every place of a word, so that no borrow of one byte hides or shows another. */
+START_TEST(plain_length_is_exact)
+{
+    char text[24];
+
+    for (size_t at = 0; at < sizeof text; at++) {
+        for (int byte = 0; byte < 256; byte++) {
+            bool plain = byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+            memset(text, at % 2 ? ' ' : '~', sizeof text);
+            text[at] = (char)byte;
+            ck_assert_uint_eq(text_plain_len(text, sizeof text), plain ? sizeof text : at);
+        }
+    }
+    ck_assert_uint_eq(text_plain_len(text, 0), 0);
+}
+END_TEST
+
 START_TEST(prefix_never_cuts_a_character)
 {
     static const char text[] = "a\xc3\xa9\xf0\x9f\x98\x80z";
@@ -88,6 +105,7 @@ static void
 add(TCase *tests)
 {
     tcase_add_loop_test(tests, escapes, 0, N_ROWS(rows));
+    tcase_add_test(tests, plain_length_is_exact);
     tcase_add_test(tests, prefix_never_cuts_a_character);
     tcase_add_test(tests, numbers_are_whole_and_bounded);
     tcase_add_test(tests, blank);

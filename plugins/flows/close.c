@@ -22,9 +22,9 @@ show_closed(const struct subject *subject, const char *run_id, const cJSON *doc)
                         .status = status ? status : "closed",
                         .next_step = "nothing: this flow is over"};
 
-    ledger_note(subject->flows, &(struct event){.kind = EVENT_CLOSED,
-                                                .session = subject->session->key,
-                                                .run_id = run_id});
+    ledger_note(subject->flows, subject->call,
+                &(struct event){
+                    .kind = EVENT_CLOSED, .session = subject->session->key, .run_id = run_id});
     render_head(&text, &head);
     render_audit(&text, doc);
     return render_result(subject->flows->host, subject->call, false, &head, &text, NULL);

@@ -106,22 +106,24 @@ job_fail(struct job *job, bool may_exist, const char *error)
 /* Whatever has a run id is in the ledger from here on, so the list need not keep it; a failure
  * stays until somebody has heard of it. */
 static void
-finish(struct job *job)
+finish(struct job *job, struct kcap_call *bg_call)
 {
     const struct kcap_host *host = job->flows->host;
     bool known = job->end != JOB_FAILED;
 
     if (known)
-        ledger_note(job->flows, &(struct event){.kind = job->run_id ? EVENT_ROUND : EVENT_RUN,
-                                                .session = job->session,
-                                                .server = api_server(job->flows),
-                                                .start_id = job->start_id,
-                                                .run_id = job->view.run_id,
-                                                .round = job->view.round});
+        ledger_note(job->flows, bg_call,
+                    &(struct event){.kind = job->run_id ? EVENT_ROUND : EVENT_RUN,
+                                    .session = job->session,
+                                    .server = api_server(job->flows),
+                                    .start_id = job->start_id,
+                                    .run_id = job->view.run_id,
+                                    .round = job->view.round});
     else if (job->start_id && !job->may_exist)
-        ledger_note(job->flows, &(struct event){.kind = EVENT_START_FAILED,
-                                                .session = job->session,
-                                                .start_id = job->start_id});
+        ledger_note(job->flows, bg_call,
+                    &(struct event){.kind = EVENT_START_FAILED,
+                                    .session = job->session,
+                                    .start_id = job->start_id});
     (void)pthread_mutex_lock(&job->flows->lock);
     job->done = true;
     (void)pthread_mutex_unlock(&job->flows->lock);
@@ -140,7 +142,7 @@ run_in_background(struct kcap_call *bg_call, void *arg)
     if (r != 0)
         job_fail(job, true,
                  r == KCAP_WAIT_SHUTDOWN ? "kcap-host is leaving" : "something failed inside");
-    finish(job);
+    finish(job, bg_call);
 }
 
 static void
@@ -149,7 +151,7 @@ drop_in_background(void *arg)
     struct job *job = arg;
 
     job_fail(job, false, "kcap-host is leaving; nothing was sent");
-    finish(job);
+    finish(job, NULL);
 }
 
 int32_t

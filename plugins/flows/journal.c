@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "lib/atomic.h"
 #include "lib/auto.h"
 #include "lib/buf.h"
 #include "lib/json.h"
@@ -32,23 +32,15 @@ static const char *const event_names[N_EVENTS] = {
     [EVENT_CLOSED] = "closed",
 };
 
-/* 128 bits of FNV-1a, as two passes with different starts: a name, not a secret. */
-static uint64_t
-hash(const char *text, uint64_t value)
-{
-    for (; *text; text++)
-        value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return value;
-}
-
+/* 128 bits, as two passes with different starts: a name, not a secret. */
 static char *
 file_path(const char *dir, const char *session)
 {
     char name[64];
 
     (void)snprintf(name, sizeof name, "%016llx%016llx.jsonl",
-                   (unsigned long long)hash(session, UINT64_C(0xcbf29ce484222325)),
-                   (unsigned long long)hash(session, UINT64_C(0x84222325cbf29ce4)));
+                   (unsigned long long)text_hash(session, UINT64_C(0xcbf29ce484222325)),
+                   (unsigned long long)text_hash(session, UINT64_C(0x84222325cbf29ce4)));
     return paths_join(dir, name);
 }
 
@@ -131,37 +123,6 @@ apply_text(struct runs *runs, const char *session, const char *text, size_t len)
 
 /* ---- files ---- */
 
-static int
-read_all(int fd, struct buf *to)
-{
-    char block[16384];
-    off_t at = 0;
-    ssize_t n;
-
-    while ((n = pread(fd, block, sizeof block, at)) > 0) {
-        buf_add(to, block, (size_t)n);
-        at += n;
-    }
-    if (n < 0)
-        return -errno;
-    return buf_ok(to) ? 0 : -EFBIG;
-}
-
-static int
-write_all(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, bytes, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        bytes += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 /* Opens and locks the file that is there once we hold the lock: a rewrite may have put another
  * in its place meanwhile. */
 static int
@@ -173,10 +134,8 @@ open_locked(const char *path, int *ret_fd, off_t *ret_len)
         struct stat ours, there;
         if (fd < 0)
             return -errno;
-        while (flock(fd, LOCK_EX) < 0) {
-            if (errno != EINTR)
-                return -errno;
-        }
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+            return -errno; /* waiting is the host's business */
         if (fstat(fd, &ours) < 0)
             return -errno;
         if (stat(path, &there) == 0 && ours.st_dev == there.st_dev &&
@@ -213,38 +172,14 @@ add_run(struct buf *to, const struct run *run)
                                      .ended = run->ended});
 }
 
-static int
-replace(const char *path, const struct buf *text)
-{
-    AUTO_BUF struct buf temp = BUF_INIT(4096);
-    AUTO_CLOSE int fd = -1;
-    int r;
-
-    buf_addf(&temp, "%s.new", path);
-    if (!buf_ok(&temp))
-        return -ENAMETOOLONG;
-    /* a leftover of a killed process is in nobody's use: the lock is ours */
-    fd = open(temp.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return -errno;
-    r = write_all(fd, buf_str(text), text->len);
-    if (r == 0 && fsync(fd) < 0)
-        r = -errno;
-    if (r == 0 && rename(temp.data, path) < 0)
-        r = -errno;
-    if (r < 0)
-        (void)unlink(temp.data);
-    return r;
-}
-
 /* Leaves out what has ended and was delivered, and what is older than many others. Called with
  * the lock held. */
 static int
-rewrite(const char *path, int fd, int64_t now_ms)
+rewrite(const char *path, int64_t now_ms)
 {
     AUTO_RUNS struct runs runs = {.items = NULL};
     AUTO_BUF struct buf text = BUF_INIT(MAX_FILE_LEN);
-    int r = read_all(fd, &text);
+    int r = atomic_read(path, &text);
 
     if (r == 0)
         r = apply_text(&runs, "", buf_str(&text), text.len);
@@ -255,7 +190,7 @@ rewrite(const char *path, int fd, int64_t now_ms)
         if (!runs.items[i].ended || !run_is_delivered(&runs.items[i], now_ms))
             add_run(&text, &runs.items[i]);
     }
-    return buf_ok(&text) ? replace(path, &text) : -ENOMEM;
+    return buf_ok(&text) ? atomic_write(path, buf_str(&text), text.len, 0600) : -ENOMEM;
 }
 
 /* Whether the last line lacks its end: then ours must not be glued to it. */
@@ -265,6 +200,20 @@ is_torn(int fd, off_t len)
     char last;
 
     return len > 0 && pread(fd, &last, 1, len - 1) == 1 && last != '\n';
+}
+
+/* A line in one piece. What a full disk leaves of it is torn, and seen to be. */
+static int
+add_bytes(int fd, const struct buf *line)
+{
+    ssize_t n;
+
+    do
+        n = write(fd, line->data, line->len);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    return (size_t)n == line->len ? 0 : -ENOSPC;
 }
 
 int
@@ -286,9 +235,9 @@ journal_append(const char *dir, const char *session, const struct event *event)
     add_line(&line, event);
     if (!buf_ok(&line))
         return -EMSGSIZE;
-    r = write_all(fd, line.data, line.len);
+    r = add_bytes(fd, &line);
     if (r == 0 && len > REWRITE_OVER_LEN)
-        r = rewrite(path, fd, event->wall_ms);
+        r = rewrite(path, event->wall_ms);
     return r;
 }
 
@@ -297,20 +246,19 @@ journal_load(const char *dir, const char *session, struct runs *runs)
 {
     AUTO_FREE char *path = file_path(dir, session);
     AUTO_BUF struct buf text = BUF_INIT(MAX_FILE_LEN);
-    AUTO_CLOSE int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     int r;
 
     if (!path)
         return -ENOMEM;
-    if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
-    r = read_all(fd, &text);
+    r = atomic_read(path, &text);
+    if (r == -ENOENT)
+        return 0;
     return r < 0 ? r : apply_text(runs, session, buf_str(&text), text.len);
 }
 
 /* A writer that has such a file open right now sees that it is gone and makes it anew. */
 void
-journal_prune(const char *dir)
+journal_prune(const char *dir, int64_t now_ms)
 {
     DIR *stream = opendir(dir);
     struct dirent *entry;
@@ -321,7 +269,7 @@ journal_prune(const char *dir)
     while ((entry = readdir(stream)) != NULL) {
         if (entry->d_name[0] != '.' &&
             fstatat(dirfd(stream), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG(st.st_mode) && st.st_mtime < time(NULL) - KEPT_SEC)
+            S_ISREG(st.st_mode) && st.st_mtime < now_ms / 1000 - KEPT_SEC)
             (void)unlinkat(dirfd(stream), entry->d_name, 0);
     }
     (void)closedir(stream);

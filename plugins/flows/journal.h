@@ -8,13 +8,14 @@
 
 #include "runs.h"
 
-/* Appends the event to the session's file in dir. Returns 0 or -errno. */
+/* Appends the event to the session's file in dir. Returns 0 or -errno; -EWOULDBLOCK: somebody
+ * else is writing, nothing was done. */
 int journal_append(const char *dir, const char *session, const struct event *event);
 
 /* Applies the session's file to runs. Returns 0 (also when there is none) or -errno. */
 int journal_load(const char *dir, const char *session, struct runs *runs);
 
-/* Removes the files of sessions that have been silent for a month. */
-void journal_prune(const char *dir);
+/* Removes the files of sessions that have been silent for a month; now_ms is the wall clock. */
+void journal_prune(const char *dir, int64_t now_ms);
 
 #endif

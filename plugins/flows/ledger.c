@@ -11,8 +11,10 @@
 #include "lib/auto.h"
 #include "lib/buf.h"
 
-#define MAX_SHOWN 64
-#define MAX_LINE  4096
+#define MAX_SHOWN     64
+#define MAX_LINE      4096
+#define LOCK_LIMIT_NS (2 * NS_PER_SEC)
+#define LOCK_PAUSE_NS (10 * NS_PER_MS)
 
 struct shown {
     struct shown *next;
@@ -47,9 +49,11 @@ static void
 set_fault(struct flows *flows, int error)
 {
     AUTO_BUF struct buf line = BUF_INIT(MAX_LINE);
+    const char *what =
+        error == -EWOULDBLOCK ? "another process keeps it locked" : strerror(-error);
     bool first;
 
-    buf_addf(&line, "%s: %s", flows->journal_dir, strerror(-error));
+    buf_addf(&line, "%s: %s", flows->journal_dir, what);
     (void)pthread_mutex_lock(&flows->lock);
     first = !flows->journal_error;
     if (first)
@@ -59,7 +63,7 @@ set_fault(struct flows *flows, int error)
         kcap_logf(flows->host, KCAP_LOG_WARN,
                   "flows: the journal in %s cannot be used (%s): runs are remembered by this "
                   "process only",
-                  flows->journal_dir, strerror(-error));
+                  flows->journal_dir, what);
 }
 
 char *
@@ -73,8 +77,25 @@ ledger_fault(struct flows *flows)
     return copy;
 }
 
-void
-ledger_note(struct flows *flows, const struct event *event)
+/* The lock of another process is waited for, but neither for long nor beyond the call. */
+static int
+append(struct flows *flows, struct kcap_call *call, const struct event *event)
+{
+    const struct kcap_host *host = flows->host;
+    int64_t until_ns = host->now_ns(host) + LOCK_LIMIT_NS;
+    int r;
+
+    for (;;) {
+        r = journal_append(flows->journal_dir, event->session, event);
+        if (r != -EWOULDBLOCK || !call || host->now_ns(host) >= until_ns ||
+            host->wait(call, KCAP_SEQ_NONE, NULL, 0, host->now_ns(host) + LOCK_PAUSE_NS) !=
+                KCAP_WAIT_TIMEOUT)
+            return r;
+    }
+}
+
+static int
+note(struct flows *flows, struct kcap_call *call, const struct event *event)
 {
     struct event now = *event;
     int r;
@@ -85,7 +106,14 @@ ledger_note(struct flows *flows, const struct event *event)
     (void)pthread_mutex_unlock(&flows->lock);
     if (r < 0)
         flows->host->log(flows->host, KCAP_LOG_ERROR, "flows: out of memory");
-    r = flows->journal_dir ? journal_append(flows->journal_dir, now.session, &now) : 0;
+    return flows->journal_dir ? append(flows, call, &now) : 0;
+}
+
+void
+ledger_note(struct flows *flows, struct kcap_call *call, const struct event *event)
+{
+    int r = note(flows, call, event);
+
     if (r < 0)
         set_fault(flows, r);
 }
@@ -200,21 +228,68 @@ put_back(struct flows *flows, struct shown *shown)
     (void)pthread_mutex_unlock(&flows->lock);
 }
 
+struct unshown {
+    struct flows *flows;
+    struct shown *shown;
+};
+
+static void
+drop_unshown(void *arg)
+{
+    struct unshown *unshown = arg;
+
+    shown_free(unshown->shown);
+    free(unshown);
+}
+
+static void
+note_unshown(struct kcap_call *bg_call, void *arg)
+{
+    struct unshown *unshown = arg;
+
+    ledger_note(unshown->flows, bg_call,
+                &(struct event){.kind = EVENT_UNSHOWN,
+                                .session = unshown->shown->session,
+                                .run_id = unshown->shown->run_id});
+    drop_unshown(unshown);
+}
+
+/* Takes shown. An outcome that nobody saw must not be forgotten, so this waits for the lock. */
+static void
+note_unshown_later(struct flows *flows, struct shown *shown)
+{
+    struct unshown *unshown = malloc(sizeof *unshown);
+
+    if (!unshown) {
+        shown_free(shown);
+        return;
+    }
+    *unshown = (struct unshown){.flows = flows, .shown = shown};
+    if (flows->host->background(flows->host, note_unshown, drop_unshown, unshown) < 0)
+        drop_unshown(unshown);
+}
+
 void
 ledger_settled(struct flows *flows, uint64_t serial, uint32_t outcome)
 {
     struct shown *shown = take(flows, serial);
     bool written = outcome == KCAP_SETTLED_WRITTEN;
+    int r = 0;
 
     if (!shown)
         return;
     if (written || outcome == KCAP_SETTLED_LATE_CANCEL)
-        ledger_note(flows, &(struct event){.kind = written ? EVENT_SHOWN : EVENT_UNSHOWN,
-                                           .session = shown->session,
-                                           .run_id = shown->run_id,
-                                           .ended = shown->ended});
+        r = note(flows, NULL,
+                 &(struct event){.kind = written ? EVENT_SHOWN : EVENT_UNSHOWN,
+                                 .session = shown->session,
+                                 .run_id = shown->run_id,
+                                 .ended = shown->ended});
+    if (r < 0 && r != -EWOULDBLOCK) /* at worst it is shown once more */
+        set_fault(flows, r);
     if (written)
         put_back(flows, shown); /* a late cancel may follow */
+    else if (r == -EWOULDBLOCK)
+        note_unshown_later(flows, shown);
     else
         shown_free(shown);
 }

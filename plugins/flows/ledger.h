@@ -5,9 +5,10 @@
 
 #include "flows.h"
 
-/* Records an event now; event->session is the key. A journal that cannot be written is logged
- * once and the work goes on. */
-void ledger_note(struct flows *flows, const struct event *event);
+/* Records an event now; event->session is the key. While another process writes, this waits
+ * on call (NULL: not at all), but not for long. A journal that cannot be written is logged once
+ * and the work goes on. */
+void ledger_note(struct flows *flows, struct kcap_call *call, const struct event *event);
 
 /* The session's runs that are not over and done with, oldest first. Returns 0 or -ENOMEM. */
 int ledger_list(struct flows *flows, const char *session, struct runs *ret);

@@ -41,7 +41,7 @@ open_journal(struct flows *flows)
     }
     if (r == 0) {
         flows->journal_dir = take_ptr(dir);
-        journal_prune(flows->journal_dir);
+        journal_prune(flows->journal_dir, host->wall_ms(host));
         return;
     }
     flows->journal_error = strdup(strerror(-r));

@@ -53,6 +53,7 @@ submit_review_round(struct flows *flows, struct kcap_call *call, const cJSON *ar
     AUTO_SESSION struct session session = {.key = NULL};
     AUTO_JOB struct job *job = NULL;
     const char *blank = args_first_blank(args, required);
+    int32_t r;
     struct subject subject = {.flows = flows,
                               .call = call,
                               .session = &session,
@@ -73,6 +74,9 @@ submit_review_round(struct flows *flows, struct kcap_call *call, const cJSON *ar
                          });
     if (!job || !job->run_id)
         return KCAP_E_NOMEM;
+    r = show_over(&subject, "submitted");
+    if (r != KCAP_WAIT_TIMEOUT)
+        return r;
     if (job_start(job) < 0)
         return show_error(flows, call,
                           "Error: kcap-host is too busy; nothing was submitted. Call again.");

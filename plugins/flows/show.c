@@ -30,6 +30,20 @@ show_error(struct flows *flows, struct kcap_call *call, const char *text)
     return render_result(flows->host, call, true, &(struct head){.run_id = NULL}, &copy, NULL);
 }
 
+int32_t
+show_over(const struct subject *subject, const char *done)
+{
+    const struct kcap_host *host = subject->flows->host;
+    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
+    int32_t r = host->wait(subject->call, KCAP_SEQ_NONE, NULL, 0, host->now_ns(host));
+
+    if (r != KCAP_WAIT_DEADLINE)
+        return r == KCAP_WAIT_TIMEOUT ? r : show_end(r);
+    buf_addf(&text, "Error: this call's time was over before anything could be %s. Call again.",
+             done);
+    return show_error(subject->flows, subject->call, buf_str(&text));
+}
+
 static void
 add_note(struct buf *text, const struct subject *subject)
 {

@@ -36,6 +36,11 @@ void show_expect_gone(const struct subject *subject, const char *run_id);
 /* An error that knows no run. */
 int32_t show_error(struct flows *flows, struct kcap_call *call, const char *text);
 
+/* Whether the call is over before anything was done ("started", "submitted"): then nothing is
+ * to be sent any more, and this returns what kcap_plugin.call returns; else KCAP_WAIT_TIMEOUT.
+ */
+int32_t show_over(const struct subject *subject, const char *done);
+
 /* An end of the call as an answer, where one is due: r as it came from a wait. */
 int32_t show_end(int32_t r);
 

@@ -90,10 +90,11 @@ give_up_run(struct job *job, struct kcap_call *bg_call, const char *fault)
     } else {
         buf_adds(&line, "The flow could not be closed, close it with close_review_flow: ");
         api_add_error(&line, &answer);
-        ledger_note(job->flows, &(struct event){.kind = EVENT_RUN,
-                                                .session = job->session,
-                                                .start_id = job->start_id,
-                                                .run_id = job->view.run_id});
+        ledger_note(job->flows, bg_call,
+                    &(struct event){.kind = EVENT_RUN,
+                                    .session = job->session,
+                                    .start_id = job->start_id,
+                                    .run_id = job->view.run_id});
     }
     job_fail(job, answer.kind != API_OK, buf_str(&line));
     return 0;
@@ -188,20 +189,31 @@ shorten(const char *text)
 }
 
 static void
-note_start(struct flows *flows, const struct job *job, const cJSON *args)
+note_start(struct flows *flows, struct kcap_call *call, const struct job *job,
+           const cJSON *args)
 {
     AUTO_FREE char *definition = shorten(json_str(args, "kind"));
     AUTO_FREE char *target_kind = shorten(json_str(args, "target_kind"));
     AUTO_FREE char *target_ref = shorten(json_str(args, "target_ref"));
 
-    ledger_note(flows, &(struct event){.kind = EVENT_START,
-                                       .session = job->session,
-                                       .start_id = job->start_id,
-                                       .server = api_server(flows),
-                                       .definition = definition,
-                                       .target_kind = target_kind,
-                                       .target_ref = target_ref,
-                                       .target_title = job->title});
+    ledger_note(flows, call,
+                &(struct event){.kind = EVENT_START,
+                                .session = job->session,
+                                .start_id = job->start_id,
+                                .server = api_server(flows),
+                                .definition = definition,
+                                .target_kind = target_kind,
+                                .target_ref = target_ref,
+                                .target_title = job->title});
+}
+
+static void
+note_not_started(struct flows *flows, struct kcap_call *call, const struct job *job)
+{
+    ledger_note(flows, call,
+                &(struct event){.kind = EVENT_START_FAILED,
+                                .session = job->session,
+                                .start_id = job->start_id});
 }
 
 int32_t
@@ -213,6 +225,7 @@ start_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args
     AUTO_FREE char *model = args_trim(json_str(args, "model"), false);
     AUTO_FREE char *body = NULL;
     char space[128];
+    int32_t r;
     const char *fault = check(args, space, sizeof space);
     struct subject subject = {.flows = flows,
                               .call = call,
@@ -234,11 +247,14 @@ start_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args
                          });
     if (!job)
         return KCAP_E_NOMEM;
-    note_start(flows, job, args);
+    note_start(flows, call, job, args);
+    r = show_over(&subject, "started");
+    if (r != KCAP_WAIT_TIMEOUT) {
+        note_not_started(flows, call, job);
+        return r;
+    }
     if (job_start(job) < 0) {
-        ledger_note(flows, &(struct event){.kind = EVENT_START_FAILED,
-                                           .session = job->session,
-                                           .start_id = job->start_id});
+        note_not_started(flows, call, job);
         return show_error(flows, call,
                           "Error: kcap-host is too busy; nothing was started. Call again.");
     }

@@ -24,11 +24,12 @@ remember(const struct subject *subject, const struct view *view)
 {
     if (!view->run_ended &&
         ledger_round(subject->flows, subject->session->key, view->run_id) < 0)
-        ledger_note(subject->flows, &(struct event){.kind = EVENT_RUN,
-                                                    .session = subject->session->key,
-                                                    .run_id = view->run_id,
-                                                    .server = api_server(subject->flows),
-                                                    .round = view->round});
+        ledger_note(subject->flows, subject->call,
+                    &(struct event){.kind = EVENT_RUN,
+                                    .session = subject->session->key,
+                                    .run_id = view->run_id,
+                                    .server = api_server(subject->flows),
+                                    .round = view->round});
 }
 
 static int32_t

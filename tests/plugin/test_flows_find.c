@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,6 +70,27 @@ START_TEST(cancelled_anywhere_it_is_found_again)
 }
 END_TEST
 
+/* Given up, or out of time, before anything was sent: then nothing is. */
+START_TEST(nothing_is_sent_for_a_call_that_is_over)
+{
+    static const struct {
+        const char *tool, *args;
+    } tools[] = {{START, START_ARGS}, {ROUND, "{\"flow_run_id\":\"u1\",\"context\":\"c\"}"}};
+    bool shut_down = _i >= 2;
+    struct fake_call call = {.cancel_at_wait = shut_down ? 0 : 1,
+                             .shutdown_at_wait = shut_down ? 1 : 0};
+
+    fake_host_script(rig.fake, running, 3);
+    rig_call(tools[_i % 2].tool, tools[_i % 2].args, &call);
+    ck_assert(!call.has_result);
+    fake_host_advance_ms(rig.fake, 1000);
+    ck_assert_uint_eq(fake_host_count(rig.fake, "POST", "*"), 0);
+    rig_has(rig_ask(STATUS, "{}", running + 2, 1, true), "No open flow is known");
+    rig_lacks(rig_ask(STATUS, "{}", running + 2, 1, true), "a start was sent");
+    fake_call_fini(&call);
+}
+END_TEST
+
 /* The server holds the start's answer beyond the window. */
 START_TEST(held_start_is_joined)
 {
@@ -107,7 +129,7 @@ START_TEST(held_start_that_fails_is_told_once)
          .body = "no_daemon_available: x"},
         {"GET", SESSION_LIST, .body = LISTED("")},
     };
-    struct fake_call call = {.cancel_at_wait = 1};
+    struct fake_call call = {.cancel_at_wait = 2};
     const char *text;
 
     fake_host_script(rig.fake, held, 2);
@@ -528,6 +550,48 @@ START_TEST(torn_line_harms_nothing)
 }
 END_TEST
 
+/* Another process keeps the journal locked: it is waited for, then done without, and a call
+ * that is given up or out of time meanwhile sends nothing. */
+START_TEST(locked_journal_holds_nobody_up)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/rounds", .body = "{\"flow_run_id\":\"u1\",\"status\":\"clean\"}"},
+        {"POST", "*", .body = ANSWER_RUNNING},
+        {"GET", RUN_POLL, .body = STATUS_FINDINGS},
+        {"GET", SESSION_LIST, .status = 404},
+    };
+    struct fake_call call = {.cancel_at_wait = _i == 1 ? 3 : 0, .window_ms = _i == 2 ? 500 : 0};
+    const char *log;
+    char path[256];
+    int fd;
+
+    (void)rig_ask(ROUND, "{\"flow_run_id\":\"u0\",\"context\":\"c\"}",
+                  &(struct fake_reply){.body = "{\"flow_run_id\":\"u0\",\"status\":\"clean\"}"},
+                  1, false);
+    journal_file(path, sizeof path);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+    fake_host_script(rig.fake, replies, 4);
+    rig_call(START, START_ARGS, &call);
+    ck_assert_uint_eq(fake_host_count(rig.fake, "POST", "*/start/v2"), _i == 0 ? 1 : 0);
+    ck_assert(call.has_result == (_i != 1));
+    if (_i == 0) {
+        ck_assert_int_le(call.took_ms, 10000);
+        rig_has(call.text, "| a.c:1: bad\n");
+        log = strstr(fake_host_log(rig.fake), "another process keeps it locked");
+        ck_assert_ptr_nonnull(log);
+        ck_assert_ptr_null(strstr(log + 1, "another process keeps it locked"));
+        (void)close(fd);
+        rig_has(rig_ask(STATUS, "{}", replies, 4, false), "flow_run_id: u1\n");
+    } else {
+        if (call.has_result)
+            rig_has(call.text, "before anything could be started");
+        (void)close(fd);
+    }
+    fake_call_fini(&call);
+}
+END_TEST
+
 START_TEST(long_journal_is_rewritten)
 {
     struct fake_call call = {.window_ms = 1000};
@@ -639,7 +703,9 @@ add(TCase *tests)
 {
     tcase_add_checked_fixture(tests, rig_setup, rig_teardown);
     tcase_add_test(tests, window_over_is_a_normal_result);
-    tcase_add_loop_test(tests, cancelled_anywhere_it_is_found_again, 1, 8);
+    tcase_add_loop_test(tests, cancelled_anywhere_it_is_found_again, 2, 9);
+    tcase_add_loop_test(tests, nothing_is_sent_for_a_call_that_is_over, 0, 4);
+    tcase_add_loop_test(tests, locked_journal_holds_nobody_up, 0, 3);
     tcase_add_test(tests, held_start_is_joined);
     tcase_add_test(tests, held_start_that_fails_is_told_once);
     tcase_add_test(tests, held_round_is_joined);

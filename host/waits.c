@@ -160,12 +160,20 @@ int32_t
 waits_wait(struct kcap_call *call, uint64_t seen_seq, struct kcap_fd *fds, uint32_t n,
            int64_t until_ns)
 {
+    struct workers *workers = &call->host->workers;
+    int32_t r;
+
     if (n > MAX_FDS || (n > 0 && !fds))
         return KCAP_E_INVALID;
     for (uint32_t i = 0; i < n; i++)
         fds[i].revents = 0;
-    return n == 0 ? wait_plain(call, seen_seq, until_ns)
-                  : wait_fds(call, seen_seq, fds, n, until_ns);
+    if (call->kind != CALL_COMMAND) /* that one runs on the main thread */
+        atomic_fetch_add(&workers->blocked, 1);
+    r = n == 0 ? wait_plain(call, seen_seq, until_ns)
+               : wait_fds(call, seen_seq, fds, n, until_ns);
+    if (call->kind != CALL_COMMAND)
+        atomic_fetch_sub(&workers->blocked, 1);
+    return r;
 }
 
 int32_t

@@ -9,10 +9,13 @@
 #include "host/clock.h"
 #include "host/log.h"
 
-#define STALL_NS     NS_PER_MS /* the queue stood still this long: more threads */
-#define NEW_PER_TURN 16
-#define BACKLOG      16 /* so many queued at once are worth another thread's waking */
-#define STACK_SIZE   (512u << 10)
+/* The queue stood still this long: more threads. The longer time holds while a thread is at
+ * work or was only kept from the processor, for then a new one would have to wait as well. */
+#define STALL_NS         NS_PER_MS
+#define STALL_WORKING_NS (20 * NS_PER_MS)
+#define NEW_PER_TURN     16
+#define BACKLOG          16 /* so many queued at once are worth another thread's waking */
+#define STACK_SIZE       (512u << 10)
 
 struct job {
     struct job *next;
@@ -24,6 +27,7 @@ void
 workers_init(struct workers *workers)
 {
     *workers = (struct workers){.last_taken_ns = 0};
+    atomic_init(&workers->blocked, 0);
     (void)pthread_mutex_init(&workers->lock, NULL);
     (void)pthread_cond_init(&workers->work, NULL);
 }
@@ -119,7 +123,11 @@ workers_tick(struct workers *workers, int64_t now_ns)
 
     (void)pthread_mutex_lock(&workers->lock);
     if (workers->first) {
-        if (now_ns - workers->last_taken_ns >= STALL_NS) {
+        unsigned busy = workers->threads - workers->idle;
+        bool all_blocked = atomic_load(&workers->blocked) >= busy;
+        int64_t stalled_ns = now_ns - workers->last_taken_ns;
+
+        if (stalled_ns >= (all_blocked ? STALL_NS : STALL_WORKING_NS)) {
             unsigned wanted =
                 workers->queued > workers->idle ? workers->queued - workers->idle : 0;
             (void)pthread_cond_broadcast(&workers->work);
@@ -129,7 +137,7 @@ workers_tick(struct workers *workers, int64_t now_ns)
                 ;
             workers->last_taken_ns = now_ns;
         }
-        next_ns = workers->last_taken_ns + STALL_NS;
+        next_ns = now_ns + STALL_NS; /* also to see whether the last one blocked meanwhile */
     }
     (void)pthread_mutex_unlock(&workers->lock);
     return next_ns;

@@ -7,6 +7,7 @@
 #define KCAP_HOST_WORKERS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,6 +21,8 @@ struct workers {
     pthread_cond_t work;
     struct job *first, *last;
     unsigned queued, threads, idle;
+    _Atomic unsigned
+        blocked; /* threads that wait through the host; those will not take a job soon */
     int64_t last_taken_ns; /* when a job last left the queue, or came to an empty one */
 };
 

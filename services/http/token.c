@@ -67,6 +67,16 @@ read_members(struct token *token)
            when_parse(json_str(json, "expires_at"), &token->expires_ms);
 }
 
+/* The members point into it, so they go with it. */
+static void
+drop_json(struct token *token)
+{
+    struct token bare = {.path = token->path, .legacy_path = token->legacy_path};
+
+    cJSON_Delete(token->json);
+    *token = bare;
+}
+
 int
 token_load(const struct http_server *server, struct token *ret)
 {
@@ -87,8 +97,7 @@ token_load(const struct http_server *server, struct token *ret)
             ret->legacy_path = take_ptr(legacy);
     }
     if (ret->json && !read_members(ret)) {
-        cJSON_Delete(ret->json);
-        ret->json = NULL;
+        drop_json(ret);
         ret->damaged = true;
     }
     return 0;

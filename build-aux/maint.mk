@@ -16,4 +16,9 @@ EXTRA_DIST += tests/conformance/run.sh tests/conformance/stdio-http-bridge.mjs \
 	tests/conformance/conformance-baseline-2025-11-25.yml tests/conformance/conformance-baseline-2026-07-28.yml
 check-conformance: all tests/support/fixture.la
 	$(SHELL) $(top_srcdir)/tests/conformance/run.sh $(abs_top_builddir) $(abs_top_srcdir)
-.PHONY: lint check-valgrind check-conformance
+
+# Codex and Claude Code as they are, on a scripted model. Some 700 MB from npm the first time.
+check-harness: all
+	$(SHELL) $(top_srcdir)/tests/harness/install.sh harness-clients
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(harness_tests)'
+.PHONY: lint check-valgrind check-conformance check-harness

@@ -9,3 +9,4 @@ include tests/unit/flowd.mk
 endif
 include tests/process/local.mk
 include tests/fuzz/local.mk
+include tests/harness/local.mk

@@ -152,22 +152,29 @@ give(const struct reviewer *self, struct kcap_call *call, enum errand_kind kind,
      struct delivery *delivery)
 {
     AUTO_BUF struct buf text = BUF_INIT(MAX_TEXT_LEN);
-    AUTO_BUF struct buf json = BUF_INIT(MAX_TEXT_LEN);
+    AUTO_BUF struct buf json = BUF_INIT(8 * MAX_TEXT_LEN);
     int32_t is_error = texts_add(&text, kind, delivery);
 
-    texts_add_json(&json, delivery);
+    texts_add_json(&json, delivery, &text);
     delivery_fini(delivery);
     if (!buf_ok(&text) || !buf_ok(&json))
         return KCAP_E_NOMEM;
     return self->host->result(call, is_error, text.data, text.len, json.data, json.len);
 }
 
+/* Nothing was sent. */
 static int32_t
-give_error(const struct reviewer *self, struct kcap_call *call, const char *text)
+give_error(const struct reviewer *self, struct kcap_call *call, const char *line)
 {
-    static const char json[] = "{\"outcome\":\"not_delivered\",\"attempts\":0}";
+    const struct delivery nothing = {.outcome = OUTCOME_NOT_DELIVERED};
+    AUTO_BUF struct buf text = BUF_INIT(MAX_TEXT_LEN);
+    AUTO_BUF struct buf json = BUF_INIT(8 * MAX_TEXT_LEN);
 
-    return self->host->result(call, 1, text, strlen(text), json, sizeof json - 1);
+    buf_adds(&text, line);
+    texts_add_json(&json, &nothing, &text);
+    if (!buf_ok(&text) || !buf_ok(&json))
+        return KCAP_E_NOMEM;
+    return self->host->result(call, 1, text.data, text.len, json.data, json.len);
 }
 
 /* On disk first, then sent. */

@@ -3,6 +3,8 @@
 
 #include "texts.h"
 
+#include "lib/text.h"
+
 static const char reminder[] =
     "This tool is the only way your review is delivered. Call submit_review_result again with "
     "the same round_token and the same text; a marker or a summary in your reply delivers "
@@ -181,10 +183,11 @@ texts_add(struct buf *to, enum errand_kind kind, const struct delivery *delivery
 }
 
 void
-texts_add_json(struct buf *to, const struct delivery *delivery)
+texts_add_json(struct buf *to, const struct delivery *delivery, const struct buf *text)
 {
-    buf_addf(to, "{\"outcome\":\"%s\",\"attempts\":%d", texts_outcome(delivery->outcome),
-             delivery->attempts);
+    buf_addf(to, "{\"outcome\":\"%s\",\"text\":", texts_outcome(delivery->outcome));
+    text_add_json(to, buf_str(text), text->len);
+    buf_addf(to, ",\"attempts\":%d", delivery->attempts);
     if (delivery->status)
         buf_addf(to, ",\"http_status\":%d", delivery->status);
     buf_addc(to, '}');

@@ -10,8 +10,9 @@
 /* Appends the text for an outcome; returns whether it is an error. */
 int32_t texts_add(struct buf *to, enum errand_kind kind, const struct delivery *delivery);
 
-/* The same as structured content. */
-void texts_add_json(struct buf *to, const struct delivery *delivery);
+/* The same as structured content, with the text in it: Codex and Claude Code show their models
+ * nothing else of a result that has any. */
+void texts_add_json(struct buf *to, const struct delivery *delivery, const struct buf *text);
 
 /* "delivered", "not_delivered", "unknown". */
 const char *texts_outcome(enum outcome outcome);

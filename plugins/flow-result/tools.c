@@ -9,9 +9,10 @@
     "\"outcome\":{\"type\":\"string\",\"enum\":[\"delivered\",\"not_delivered\",\"unknown\"]," \
     "\"description\":\"delivered: the server has it. not_delivered: it has not. unknown: it "  \
     "may have it.\"},"                                                                         \
+    "\"text\":{\"type\":\"string\",\"description\":\"What happened and what to do.\"},"        \
     "\"attempts\":{\"type\":\"integer\",\"description\":\"How often it was sent.\"},"          \
     "\"http_status\":{\"type\":\"integer\",\"description\":\"Of the last answer.\"}},"         \
-    "\"required\":[\"outcome\",\"attempts\"]}"
+    "\"required\":[\"outcome\",\"text\",\"attempts\"]}"
 
 static const struct kcap_tool submit_review_result = {
     .struct_size = sizeof(struct kcap_tool),

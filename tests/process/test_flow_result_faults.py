@@ -79,7 +79,7 @@ def run_cell(name, plan, wanted, disk, restart):
 
 def in_parallel(cells):
     """Each cell waits for its retries, so they run beside each other."""
-    failures, gate = [], threading.Semaphore(8)
+    failures, gate = [], threading.Semaphore(20)
 
     def one(cell):
         with gate:

@@ -92,7 +92,8 @@ def test_an_address_that_cannot_be_used():
                 result = host.result(tool, arguments)
                 assert result["isError"] and says in text_of(result), (env, result)
                 assert text_of(result).startswith("Not delivered: "), result
-                assert result["structuredContent"] == {"outcome": "not_delivered", "attempts": 0}, result
+                assert result["structuredContent"] == {"outcome": "not_delivered", "attempts": 0,
+                                                   "text": text_of(result)}, result
 
 
 def test_ends():

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stand-in for a model on loopback, so that real agents call real tools without a network or an account.
+
+It plays a list of turns: each is a list of calls (the end of a tool's name, its arguments), or a text that ends the
+agent's turn. Which turn is due follows from the request alone, the number of tool calls in its history, so repeated
+and side requests do not shift the play. Speaks OpenAI's Responses and Anthropic's Messages, streamed or not.
+"""
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+def offered_tools(body):
+    """(namespace or None, name) of each tool the request offers."""
+    found = []
+    for tool in body.get("tools") or []:
+        if tool.get("type") == "namespace":
+            found += [(tool.get("name"), inner.get("name")) for inner in tool.get("tools", [])]
+        elif tool.get("name"):
+            found.append((None, tool["name"]))
+    return found
+
+
+def history(body):
+    """How many rounds of tool calls lie behind, and the texts of every tool result."""
+    rounds, results = 0, []
+    was_call = False
+    for item in body.get("input") or []:  # Responses
+        is_call = item.get("type") == "function_call"
+        rounds += is_call and not was_call
+        was_call = is_call
+        if item.get("type") == "function_call_output":
+            results.append(json.dumps(item.get("output")))
+    for message in body.get("messages") or []:  # Messages
+        blocks = message.get("content") if isinstance(message.get("content"), list) else []
+        rounds += message.get("role") == "assistant" and any(b.get("type") == "tool_use" for b in blocks)
+        results += [json.dumps(b.get("content")) for b in blocks if b.get("type") == "tool_result"]
+    return rounds, results
+
+
+class ModelApi:
+    """Use as a context manager; .url is the base address, .results what the model was told by its tools,
+    .offered the tools of the last request that offered any."""
+
+    def __init__(self, turns):
+        self.turns, self.results, self.offered, self.missing = turns, [], [], []
+        self.lock = threading.Lock()
+        self.serial = 0
+        handler = type("Handler", (_Handler,), {"api": self})
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.server.daemon_threads = True
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def next_id(self):
+        with self.lock:
+            self.serial += 1
+            return self.serial
+
+    def decide(self, body):
+        """(text, [(namespace, name, arguments)])"""
+        offered = offered_tools(body)
+        rounds, results = history(body)
+        with self.lock:
+            if not offered:
+                return "ok", []
+            self.offered = offered
+            if len(results) >= len(self.results):
+                self.results = results
+            if rounds >= len(self.turns) or isinstance(self.turns[rounds], str):
+                return self.turns[rounds] if rounds < len(self.turns) else "done", []
+            calls = []
+            for end, arguments in self.turns[rounds]:
+                hits = [(space, name) for space, name in offered if name.endswith(end)]
+                if not hits:
+                    self.missing.append(end)
+                    return "there is no tool " + end, []
+                calls.append(hits[0] + (arguments,))
+            return "", calls
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    api = None
+
+    def log_message(self, *args):
+        pass
+
+    def answer(self, kind, data):
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def events(self, events):
+        text = "".join("event: %s\ndata: %s\n\n" % (e["type"], json.dumps(e)) for e in events)
+        self.answer("text/event-stream", text.encode())
+
+    def do_HEAD(self):
+        self.answer("application/json", b"")
+
+    def do_GET(self):
+        self.answer("application/json", b'{"object":"list","data":[],"models":[]}')
+
+    def do_POST(self):
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = json.loads(raw or b"{}")
+        path = self.path.split("?")[0]
+        if path.endswith("/responses"):
+            self.play_responses(*self.api.decide(body))
+        elif path.endswith("/messages"):
+            self.play_messages(body, *self.api.decide(body))
+        else:  # token counts, telemetry
+            self.answer("application/json", b'{"input_tokens":1}')
+
+    def play_responses(self, text, calls):
+        n = self.api.next_id()
+        head = {"id": "resp_%d" % n, "object": "response", "status": "in_progress", "output": []}
+        items = [{"type": "message", "id": "msg_%d" % n, "role": "assistant", "status": "completed",
+                  "content": [{"type": "output_text", "text": text, "annotations": []}]}] if text else []
+        for i, (space, name, arguments) in enumerate(calls):
+            item = {"type": "function_call", "id": "fc_%d_%d" % (n, i), "call_id": "call_%d_%d" % (n, i),
+                    "status": "completed", "name": name, "arguments": json.dumps(arguments)}
+            items.append(dict(item, namespace=space) if space else item)
+        events = [{"type": "response.created", "response": head}]
+        for i, item in enumerate(items):
+            events += [{"type": "response.output_item.added", "output_index": i, "item": item},
+                       {"type": "response.output_item.done", "output_index": i, "item": item}]
+        usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2,
+                 "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+        events.append({"type": "response.completed",
+                       "response": dict(head, status="completed", output=items, usage=usage)})
+        self.events(events)
+
+    def play_messages(self, body, text, calls):
+        n = self.api.next_id()
+        blocks = [{"type": "text", "text": text}] if text else []
+        blocks += [{"type": "tool_use", "id": "toolu_%d_%d" % (n, i), "name": name, "input": arguments}
+                   for i, (_, name, arguments) in enumerate(calls)]
+        stop = "tool_use" if calls else "end_turn"
+        message = {"id": "msg_%d" % n, "type": "message", "role": "assistant", "model": body.get("model", "mock"),
+                   "content": blocks, "stop_reason": stop, "stop_sequence": None,
+                   "usage": {"input_tokens": 1, "output_tokens": 1}}
+        if not body.get("stream"):
+            return self.answer("application/json", json.dumps(message).encode())
+        events = [{"type": "message_start", "message": dict(message, content=[], stop_reason=None)}]
+        for i, block in enumerate(blocks):
+            is_text = block["type"] == "text"
+            delta = {"type": "text_delta", "text": block["text"]} if is_text else {
+                "type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+            events += [{"type": "content_block_start", "index": i,
+                        "content_block": {"type": "text", "text": ""} if is_text else dict(block, input={})},
+                       {"type": "content_block_delta", "index": i, "delta": delta},
+                       {"type": "content_block_stop", "index": i}]
+        events += [{"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None},
+                    "usage": {"output_tokens": 1}}, {"type": "message_stop"}]
+        self.events(events)

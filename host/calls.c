@@ -105,7 +105,7 @@ unlink_call(struct kcap_call *call)
 static void
 settle(struct kcap_call *call)
 {
-    if (call->kind != CALL_TOOL || call->outcome_told || !call->returned || call->outcome == 0)
+    if (!call->entered || call->outcome_told || !call->returned || call->outcome == 0)
         return;
     call->outcome_told = true;
     settled_queue(call);
@@ -119,7 +119,8 @@ call_written(struct kcap_call *call, bool written)
 
     (void)pthread_mutex_lock(&host->lock);
     if (call->outcome == 0)
-        call->outcome = written ? KCAP_SETTLED_WRITTEN : KCAP_SETTLED_DROPPED;
+        call->outcome =
+            written && !call->host_answered ? KCAP_SETTLED_WRITTEN : KCAP_SETTLED_DROPPED;
     settle(call);
     last = drop_ref(call);
     (void)pthread_mutex_unlock(&host->lock);
@@ -169,6 +170,7 @@ run_tool(struct kcap_call *call)
     if (!cancelled && !arguments_prepare(call, call->schema, &why)) {
         call_answer_error(call, buf_str(&why));
     } else if (!cancelled) {
+        call->entered = true;
         r = host->plugin.desc.call(host->ctx, call, call->tool, call->args, call->args_len);
         if (r < 0)
             log_linef(KCAP_LOG_WARN, "tool %s returned %d", call->tool->name, r);
@@ -296,7 +298,8 @@ call_answer(struct kcap_call *call, const struct answer *answer)
     (void)pthread_mutex_lock(&host->lock);
     if (!call->answered && !call->cancelled) {
         call->answered = host->wire ? queue_answer(call, &line) : keep_answer(call, answer);
-        if (call->answered)
+        call->host_answered = answer->by_host;
+        if (call->answered && call->entered)
             settled_remember(call);
     }
     (void)pthread_cond_broadcast(&host->changed);
@@ -309,7 +312,8 @@ call_answer(struct kcap_call *call, const struct answer *answer)
 void
 call_answer_error(struct kcap_call *call, const char *text)
 {
-    struct answer answer = {.is_error = true, .text = text, .text_len = strlen(text)};
+    struct answer answer = {
+        .by_host = true, .is_error = true, .text = text, .text_len = strlen(text)};
 
     (void)call_answer(call, &answer);
 }

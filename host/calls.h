@@ -55,8 +55,10 @@ struct kcap_call {
     /* How it goes; under host->lock. */
     bool over; /* returned and settled: a handle that is used from here on is stale */
     bool cancelled, answered, returned;
-    int32_t ended;    /* the KCAP_WAIT_* end that was told, which stays the end */
-    uint32_t outcome; /* KCAP_SETTLED_*, 0 while not known */
+    bool entered;       /* the plugin has been called, so it is told the outcome */
+    bool host_answered; /* the answer was not the plugin's */
+    int32_t ended;      /* the KCAP_WAIT_* end that was told, which stays the end */
+    uint32_t outcome;   /* KCAP_SETTLED_*, 0 while not known */
     bool outcome_told;
     double progress_done;
     int64_t progress_ns;
@@ -94,6 +96,7 @@ void call_cancel(struct kcap_call *call);
 
 /* What a call is answered with. */
 struct answer {
+    bool by_host; /* instead of the plugin, whose own result counts as dropped */
     bool is_error;
     const char *text; /* for the model; with is_content a JSON array of content blocks */
     size_t text_len;

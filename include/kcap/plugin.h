@@ -197,7 +197,8 @@ struct kcap_plugin {
     int32_t (*call)(void *ctx, struct kcap_call *call, const struct kcap_tool *tool,
                     const char *args, size_t args_len);
 
-    /* Optional. What became of the answer of the call with this serial: once for each call,
+    /* Optional. What became of the answer of the call with this serial: once for each call that
+     * was entered,
      * after it returned; LATE_CANCEL may follow a WRITTEN. Never on the thread that reads the
      * client. */
     void (*settled)(void *ctx, uint64_t serial, uint32_t outcome);

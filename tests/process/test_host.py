@@ -124,7 +124,7 @@ def test_overrun_is_answered_by_the_host():
         result = host.result("deaf", {"ms": 3500})
         assert result["isError"] and "did not finish in time" in text_of(result)
         assert 2.1 < host.at - begin < 3.0 * SLOWER
-        host.error_line("settled 1 1", 10)
+        host.error_line("settled 1 4", 10)  # what the plugin said later was dropped
         assert len([1 for _, line in host.lines if line.get("id") == 2]) == 1
 
 
@@ -145,6 +145,7 @@ def test_arguments_are_checked_before_the_plugin():
 def test_plugin_that_misbehaves_is_answered_for():
     with initialized() as host:
         assert host.result("silent")["isError"]
+        host.error_line("settled 1 4")
         result = host.result("bad_json")
         assert result["isError"] and "not a JSON object" in text_of(result)
         assert text_of(host.result("noise")) == "quiet"
@@ -167,7 +168,7 @@ def test_ways_to_hold_a_call_wrong():
         host.send("notifications/cancelled", {"requestId": id})
         host.error_line("waits after the end: 4 4, progress 4")
         assert text_of(host.result("background")) == "started"
-        host.error_line("background jobs: 64, then -6")
+        host.error_line(", then -6")
         ids = [line["id"] for _, line in host.lines if "id" in line]
         assert len(ids) == len(set(ids)) and id not in ids, ids
         host.close()
@@ -189,25 +190,30 @@ def test_wake_fd_shows_cancel_and_deadline():
 def test_answers_and_cancels_that_cross():
     """The cancel leaves when the answer is due: settled once each, and nothing is answered after its cancel."""
     with initialized() as host:
-        ids, found = [], []
-
-        def settled():
-            found[:] = [line.split("settled ")[1].split() for line in host.errors if "settled " in line]
-            return len({serial for serial, outcome in found if outcome != "3"}) == len(ids)
-
+        ids = []
         for group in range(200):
             for n in range(50):
                 id = host.call("slow", {"ms": 1}) if n % 2 else host.call("echo", {"text": "x"})
                 host.send("notifications/cancelled", {"requestId": id})
                 ids.append(id)
-            host.wait_until(settled, 30, "every outcome")
-        host.answer(host.send("ping", id=True), 30)
+            # the last call of a group is not cancelled: when it is answered, those before it have been told
+            host.answer(host.call("slow", {"ms": 30}), 30)
         outcomes = {}
-        for serial, outcome in found:
-            outcomes.setdefault(serial, []).append(outcome)
+
+        def settled():
+            outcomes.clear()
+            for line in list(host.errors):
+                if "settled " in line:
+                    serial, outcome = line.split("settled ")[1].split()
+                    outcomes.setdefault(serial, []).append(outcome)
+            answered = [line["id"] for _, line in host.lines if "method" not in line]
+            return len([o for o in outcomes.values() if o[0] == "1"]) == len(answered) - 1  # but initialize
+
+        host.wait_until(settled, 30, "the outcome of every answer")
         assert all(o in (["1"], ["2"], ["1", "3"]) for o in outcomes.values()), outcomes
+        assert any(o == ["2"] for o in outcomes.values()) and any(o == ["1", "3"] for o in outcomes.values())
         answered = [line["id"] for _, line in host.lines if line.get("id") in ids]
-        assert len(answered) == len(set(answered)) == sum(o[0] == "1" for o in outcomes.values())
+        assert len(answered) == len(set(answered)), "answered twice"
 
 
 def test_descriptors_run_out():
@@ -245,8 +251,8 @@ def test_serial_plugin_is_entered_by_one_at_a_time():
         assert threads < 10, "the line holds %d threads" % threads
         texts = [text_of(host.answer(id)["result"]) for id in ids if id != ids[30]]
         assert texts == ["step %d, at most 1 inside" % (n + 1) for n in range(39)], texts
-        host.error_line("settled 31 2")
-        assert not host.has_answer(ids[30])
+        host.error_line("settled 40 1")
+        assert not host.has_answer(ids[30]) and not [e for e in host.errors if "settled 31 " in e]
 
 
 def test_session_reaches_the_plugin():

@@ -60,23 +60,81 @@ read_complaint(int fd, char *text, size_t size)
         memmove(text, last + 1, strlen(last + 1) + 1);
 }
 
-/* Its own exit is the sign: the starter returns when the daemon listens. */
+/* A starter whose call ended first. It goes on: another call may be waiting for its daemon. */
+struct orphan {
+    const struct kcap_host *host;
+    int pidfd;
+};
+
+static void
+drop_orphan(void *arg)
+{
+    struct orphan *orphan = arg;
+
+    (void)close(orphan->pidfd);
+    free(orphan);
+}
+
+static void
+kill_starter(int pidfd)
+{
+    siginfo_t info;
+
+    (void)pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
+    (void)waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED);
+}
+
+static void
+reap_orphan(struct kcap_call *bg_call, void *arg)
+{
+    struct orphan *orphan = arg;
+    const struct kcap_host *host = orphan->host;
+    struct kcap_fd fd = {.fd = orphan->pidfd, .events = KCAP_FD_READ};
+    siginfo_t info;
+    int32_t r = host->wait(bg_call, KCAP_SEQ_NONE, &fd, 1, host->now_ns(host) + START_LIMIT_NS);
+
+    if (r == KCAP_WAIT_FD)
+        (void)waitid(P_PIDFD, (id_t)orphan->pidfd, &info, WEXITED);
+    else if (r != KCAP_WAIT_SHUTDOWN) /* then we leave before it does */
+        kill_starter(orphan->pidfd);
+    drop_orphan(orphan);
+}
+
+/* Sees to it that an ended starter does not stay a zombie. Takes the descriptor. */
+static void
+leave_starter(const struct kcap_host *host, int pidfd)
+{
+    struct orphan *orphan = malloc(sizeof *orphan);
+
+    if (orphan) {
+        *orphan = (struct orphan){.host = host, .pidfd = pidfd};
+        if (host->background(host, reap_orphan, drop_orphan, orphan) >= 0)
+            return;
+    }
+    free(orphan);
+    kill_starter(pidfd); /* the daemon itself is no child of it any more, or not yet there */
+    (void)close(pidfd);
+}
+
+/* Its own exit is the sign: the starter returns when the daemon listens. Takes the pidfd. */
 static int32_t
-await_exit(const struct kcap_host *host, struct kcap_call *call, int pidfd, int stderr_fd,
+await_exit(const struct kcap_host *host, struct kcap_call *call, int starter, int stderr_fd,
            char **ret_error)
 {
+    AUTO_CLOSE int pidfd = starter;
     struct kcap_fd fd = {.fd = pidfd, .events = KCAP_FD_READ};
     char complaint[MAX_COMPLAINT];
     siginfo_t info = {.si_code = 0};
     int32_t r = host->wait(call, KCAP_SEQ_NONE, &fd, 1, host->now_ns(host) + START_LIMIT_NS);
 
     if (r == KCAP_WAIT_TIMEOUT) {
-        (void)pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
-        (void)waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED);
+        kill_starter(pidfd);
         return give_error(ret_error, "it did not come up within 10 s", NULL);
     }
-    if (r != KCAP_WAIT_FD)
+    if (r != KCAP_WAIT_FD) {
+        leave_starter(host, take_fd(&pidfd));
         return r;
+    }
     if (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) < 0)
         return give_errno(ret_error, "its end could not be seen", errno);
     if (info.si_code == CLD_EXITED && info.si_status == 0)
@@ -90,9 +148,9 @@ int32_t
 daemon_start(const struct kcap_host *host, struct kcap_call *call, char **ret_error)
 {
     AUTO_FREE char *path = paths_program("kcap-flowd");
-    AUTO_CLOSE int pidfd = -1, read_fd = -1, write_fd = -1;
+    AUTO_CLOSE int read_fd = -1, write_fd = -1;
     const char *argv[] = {path, NULL};
-    int pipe_fds[2], r;
+    int pipe_fds[2], pidfd, r;
     pid_t pid;
 
     *ret_error = NULL;

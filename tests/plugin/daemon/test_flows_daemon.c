@@ -3,10 +3,12 @@
  * running program, so this one has a folder of its own and puts scripts there. */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/paths.h"
@@ -133,6 +135,34 @@ START_TEST(nobody_else_is_started)
 }
 END_TEST
 
+/* A call that is given up while the server starts: the starter goes on, and is reaped. */
+START_TEST(abandoned_starter_is_reaped)
+{
+    const struct fake_reply replies[] = {REFUSED(0)};
+    struct fake_call call = {.cancel_at_wait = _i == 0 ? 2 : 0, .window_ms = _i == 0 ? 0 : 100};
+    char gate[128], done[128], script[512];
+    siginfo_t info = {.si_pid = 0};
+    int fd;
+
+    (void)snprintf(gate, sizeof gate, "%s/gate", rig_state_dir);
+    (void)snprintf(done, sizeof done, "%s/done", rig_state_dir);
+    (void)snprintf(script, sizeof script, "read x <%s; echo >%s", gate, done);
+    ck_assert_int_eq(mkfifo(gate, 0600), 0);
+    write_program(script);
+    fake_host_script(rig.fake, replies, 1);
+    rig_call(STATUS, "{\"flow_run_id\":\"u1\"}", &call);
+    ck_assert(call.has_result == (_i == 1));
+    fd = open(gate, O_RDWR | O_CLOEXEC); /* it is still there to read this */
+    ck_assert_int_eq(write(fd, "\n", 1), 1);
+    fake_host_advance_ms(rig.fake, 1000);
+    ck_assert_int_eq(waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT), -1);
+    ck_assert_int_eq(errno, ECHILD);
+    ck_assert_int_eq(access(done, F_OK), 0);
+    (void)close(fd);
+    fake_call_fini(&call);
+}
+END_TEST
+
 static void
 add(TCase *tests)
 {
@@ -141,6 +171,7 @@ add(TCase *tests)
     tcase_add_test(tests, killed_server_is_started_for_a_status);
     tcase_add_loop_test(tests, not_started_is_explained, 0, N_ROWS(failures));
     tcase_add_loop_test(tests, nobody_else_is_started, 0, 2);
+    tcase_add_loop_test(tests, abandoned_starter_is_reaped, 0, 2);
 }
 
 int

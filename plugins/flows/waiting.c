@@ -168,7 +168,7 @@ pause_until_next(struct waiting *w)
 }
 
 static int32_t
-poll(struct waiting *w, const char *path, struct wait_end *end)
+ask_until_done(struct waiting *w, const char *path, struct wait_end *end)
 {
     const struct api_request request = {
         .method = "GET", .path = path, .limit_ms = GET_LIMIT_MS};
@@ -206,5 +206,5 @@ waiting_run(struct flows *flows, struct kcap_call *call, const struct wait_goal 
     if (!path)
         return KCAP_E_NOMEM;
     w.began_ns = w.said_ns = now(&w);
-    return poll(&w, path, ret);
+    return ask_until_done(&w, path, ret);
 }

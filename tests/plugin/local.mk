@@ -21,6 +21,7 @@ plugin_tests = \
 	tests/plugin/test_flows_start \
 	tests/plugin/test_flows_wait \
 	tests/plugin/test_http \
+	tests/plugin/test_http_lock \
 	tests/plugin/test_http_server
 check_PROGRAMS += $(plugin_tests)
 TESTS += $(plugin_tests)
@@ -57,6 +58,8 @@ tests_plugin_test_http_SOURCES = tests/plugin/test_http.c $(http_rig)
 tests_plugin_test_http_LDADD = $(plugin_ldadd)
 tests_plugin_test_http_CPPFLAGS = $(AM_CPPFLAGS) -DKCAP_SRCDIR='"$(abs_top_srcdir)"'
 tests_plugin_test_http_CFLAGS = $(plugin_cflags)
+tests_plugin_test_http_lock_LDADD = $(plugin_ldadd)
+tests_plugin_test_http_lock_CFLAGS = $(plugin_cflags)
 tests_plugin_test_http_server_SOURCES = tests/plugin/test_http_server.c $(http_rig)
 tests_plugin_test_http_server_LDADD = $(plugin_ldadd)
 tests_plugin_test_http_server_CFLAGS = $(plugin_cflags)

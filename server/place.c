@@ -249,7 +249,7 @@ place_accept(const struct place *place)
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
             continue;
         if (fd < 0)
-            return -1;
+            return -errno;
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid())
             return fd;
         (void)close(fd);

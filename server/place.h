@@ -42,8 +42,8 @@ int place_publish(struct place *place);
 int place_watch(const struct place *place);
 bool place_is_published(const struct place *place);
 
-/* The next connection of our own user, close-on-exec and non-blocking; -1 when there is none.
- */
+/* The next connection of our own user, close-on-exec and non-blocking. Or -errno: -EAGAIN when
+ * there is none, else it is still in the queue and the listening socket stays readable. */
 int place_accept(const struct place *place);
 
 #endif

@@ -22,6 +22,7 @@
 #include "server/util.h"
 
 #define IDLE_CONNECTION_SEC 30
+#define ACCEPT_REST_MS      200
 #define STOP_SEC            5 /* for reviewers to end when we are told to stop */
 
 struct server {
@@ -31,15 +32,31 @@ struct server {
     struct source listener, signals, removals;
     bool stopping;
     int64_t last_use_ns;
+    int64_t accept_at_ns; /* out of descriptors: not before then; else 0 */
 };
+
+/* A connection that cannot be taken keeps the listening socket readable: to look at it again at
+ * once, and again, would be all we do. */
+static void
+rest(struct server *server, int error)
+{
+    if (server->accept_at_ns == 0)
+        log_line("no connection can be taken (%s): trying again every %d ms", strerror(-error),
+                 ACCEPT_REST_MS);
+    server->accept_at_ns = util_now_ns() + ACCEPT_REST_MS * (UTIL_SEC_NS / 1000);
+}
 
 static void
 accept_all(struct server *server)
 {
-    int fd;
-
-    while (http_connection_count(server->turn.http) < HTTP_MAX_CONNECTIONS &&
-           (fd = place_accept(server->place)) >= 0) {
+    while (http_connection_count(server->turn.http) < HTTP_MAX_CONNECTIONS) {
+        int fd = place_accept(server->place);
+        if (fd < 0) {
+            if (fd != -EAGAIN)
+                rest(server, fd);
+            return;
+        }
+        server->accept_at_ns = 0;
         http_add_connection(server->turn.http, fd);
         server->last_use_ns = util_now_ns();
     }
@@ -217,13 +234,15 @@ earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* With all connections in use, newcomers wait in the listening socket's queue. */
+/* With all connections in use, or no descriptor left, newcomers wait in the listening socket's
+ * queue. */
 static void
 watch_listener(struct server *server)
 {
     bool full = http_connection_count(server->turn.http) >= HTTP_MAX_CONNECTIONS;
+    bool resting = server->accept_at_ns > util_now_ns();
 
-    if (full)
+    if (full || resting)
         (void)loop_remove(server->turn.epoll_fd, &server->listener);
     else if (server->listener.fd < 0)
         (void)loop_add(server->turn.epoll_fd, &server->listener, server->place->listen_fd,
@@ -252,6 +271,8 @@ step(struct server *server)
         until_ns = earlier(until_ns, idle_ns);
     }
     watch_listener(server);
+    if (server->listener.fd < 0 && server->accept_at_ns > 0)
+        until_ns = earlier(until_ns, server->accept_at_ns);
     loop_wait(turn->epoll_fd, until_ns);
     return true;
 }

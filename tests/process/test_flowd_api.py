@@ -4,6 +4,7 @@
 
 import json
 import os
+import resource
 import socket
 import sqlite3
 import sys
@@ -206,6 +207,33 @@ class Api(unittest.TestCase):
         self.refused(404, "unknown_participant", "POST", "/api/flows/%s/rounds" % run,
                      {"context": "", "participant": "judge"})
         self.flowd.request("POST", "/api/flows/%s/close" % run)
+
+
+class Starved(unittest.TestCase):
+    @unittest.skipIf("KCAP_WRAP" in os.environ, "a wrapper has descriptors of its own")
+    def test_without_descriptors_it_rests_and_resumes(self):
+        served = flowd.Flowd()
+        self.addCleanup(served.end)
+        pid = int(flowd.re.search(r"\[(\d+)\]", served.log[0]).group(1))
+        used = len(os.listdir("/proc/%d/fd" % pid))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 8, used + 8))
+        idle = [flowd.Connection(served.socket) for _ in range(20)]
+        for connection in idle:
+            connection.connect()
+        before = cpu_sec(pid)
+        with self.assertRaises(TimeoutError):
+            served.request("GET", "/auth/config", timeout=2)
+        self.assertLess(cpu_sec(pid) - before, 0.3)
+        served.wait_log("no connection can be taken")
+        for connection in idle:
+            connection.close()
+        self.assertEqual(served.request("GET", "/auth/config")[0], 200)
+
+
+def cpu_sec(pid):
+    with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

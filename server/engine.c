@@ -313,6 +313,12 @@ engine_round_lost(struct engine *engine, const char *round_id, const char *resul
     return r;
 }
 
+int
+engine_forget(struct engine *engine, int64_t before_ms)
+{
+    return store_remove_old_flows(engine->store, FLOW_CLOSED, before_ms);
+}
+
 struct id_list {
     char **ids;
     size_t count;

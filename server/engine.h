@@ -90,6 +90,9 @@ int engine_result(struct engine *engine, const char *agent_id, const char *round
 int engine_round_lost(struct engine *engine, const char *round_id, const char *result_text,
                       const char *reason);
 
+/* Forgets runs that were closed before that time. */
+int engine_forget(struct engine *engine, int64_t before_ms);
+
 /* After a start: rounds that ran when the former process ended. */
 int engine_recover(struct engine *engine);
 

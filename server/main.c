@@ -20,6 +20,7 @@
 static const char usage[] =
     "usage: kcap-flowd [--foreground] [--idle-exit-sec N] [--hard-ceiling-sec N] [--idle-sec "
     "N]\n"
+    "                  [--keep-days N]\n"
     "       kcap-flowd --version | --help\n"
     "\n"
     "Serves review flows on a socket in the state directory (KCAP_STATE_DIR, else\n"
@@ -28,22 +29,24 @@ static const char usage[] =
     "  --foreground          stay, and log to standard error\n"
     "  --idle-exit-sec N     leave when nobody came for N seconds (600)\n"
     "  --hard-ceiling-sec N  end a reviewer N seconds after its start (2700)\n"
-    "  --idle-sec N          end a reviewer that was silent for N seconds (300)\n";
+    "  --idle-sec N          end a reviewer that was silent for N seconds (300)\n"
+    "  --keep-days N         forget a run N days after it was closed (30)\n";
 
 struct command_line {
     struct server_options server;
     bool foreground;
 };
 
-#define MAX_SEC (INT64_C(366) * 24 * 3600)
+#define MAX_SEC  (INT64_C(366) * 24 * 3600)
+#define MAX_DAYS INT64_C(36500)
 
 static int
-read_seconds(const char *option, const char *text, int64_t *ret)
+read_number(const char *option, const char *text, int64_t max, int64_t *ret)
 {
-    if (text_to_int(text, 1, MAX_SEC, ret))
+    if (text_to_int(text, 1, max, ret))
         return 0;
-    (void)fprintf(stderr, "kcap-flowd: --%s needs a whole number of seconds, at least 1\n",
-                  option);
+    (void)fprintf(stderr, "kcap-flowd: --%s needs a whole number from 1 to %lld\n", option,
+                  (long long)max);
     return -EINVAL;
 }
 
@@ -51,12 +54,21 @@ read_seconds(const char *option, const char *text, int64_t *ret)
 static int
 parse(int argc, char **argv, struct command_line *line)
 {
-    enum { OPT_FOREGROUND, OPT_IDLE_EXIT, OPT_CEILING, OPT_IDLE, OPT_VERSION, OPT_HELP };
+    enum {
+        OPT_FOREGROUND,
+        OPT_IDLE_EXIT,
+        OPT_CEILING,
+        OPT_IDLE,
+        OPT_KEEP,
+        OPT_VERSION,
+        OPT_HELP
+    };
     static const struct option options[] = {
         {"foreground", no_argument, NULL, OPT_FOREGROUND},
         {"idle-exit-sec", required_argument, NULL, OPT_IDLE_EXIT},
         {"hard-ceiling-sec", required_argument, NULL, OPT_CEILING},
         {"idle-sec", required_argument, NULL, OPT_IDLE},
+        {"keep-days", required_argument, NULL, OPT_KEEP},
         {"version", no_argument, NULL, OPT_VERSION},
         {"help", no_argument, NULL, OPT_HELP},
         {NULL, 0, NULL, 0},
@@ -77,8 +89,10 @@ parse(int argc, char **argv, struct command_line *line)
             return 1;
         } else if (option == '?') {
             r = -EINVAL;
+        } else if (option == OPT_KEEP) {
+            r = read_number(options[at].name, optarg, MAX_DAYS, &line->server.keep_days);
         } else {
-            r = read_seconds(options[at].name, optarg, seconds);
+            r = read_number(options[at].name, optarg, MAX_SEC, seconds);
         }
     }
     if (r == 0 && optind < argc) {
@@ -228,6 +242,7 @@ main(int argc, char **argv)
 {
     struct command_line line = {
         .server = {.idle_exit_sec = 600,
+                   .keep_days = 30,
                    .clocks = {.hard_ceiling_sec = 2700, .idle_sec = 300}}};
     int r = parse(argc, argv, &line);
 

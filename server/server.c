@@ -23,7 +23,8 @@
 
 #define IDLE_CONNECTION_SEC 30
 #define ACCEPT_REST_MS      200
-#define STOP_SEC            5 /* for reviewers to end when we are told to stop */
+#define FORGET_SEC          (24 * 3600) /* from one look for old runs to the next */
+#define STOP_SEC            5           /* for reviewers to end when we are told to stop */
 
 struct server {
     struct turn turn; /* everything a turn works on */
@@ -32,6 +33,7 @@ struct server {
     struct source listener, signals, removals;
     bool stopping;
     int64_t last_use_ns;
+    int64_t forget_at_ns;
     int64_t accept_at_ns; /* out of descriptors: not before then; else 0 */
 };
 
@@ -249,6 +251,27 @@ watch_listener(struct server *server)
                        EPOLLIN);
 }
 
+static void
+forget_old_runs(struct server *server)
+{
+    struct engine *engine = &server->turn.engine;
+    int64_t keep_ms = server->options->keep_days * 24 * 3600 * 1000;
+    int r;
+
+    if (server->forget_at_ns > util_now_ns())
+        return;
+    server->forget_at_ns = util_now_ns() + FORGET_SEC * UTIL_SEC_NS;
+    r = store_begin(engine->store);
+    if (r == 0)
+        r = engine_forget(engine, util_wall_ms() - keep_ms);
+    if (r == 0)
+        r = store_commit(engine->store);
+    if (r < 0) { /* there is a next time */
+        log_line("old runs could not be removed: %s", store_error(engine->store));
+        store_rollback(engine->store);
+    }
+}
+
 /* Looks after everything once, then waits. Returns false when it is time to go. */
 static bool
 step(struct server *server)
@@ -260,8 +283,10 @@ step(struct server *server)
     http_expire_waits(turn->http, now_ns);
     http_run(turn->http);
     turn_run(turn);
+    forget_old_runs(server);
     until_ns = earlier(turn_deadline_ns(turn), earlier(http_deadline_ns(turn->http),
                                                        reviewers_deadline_ns(turn->reviewers)));
+    until_ns = earlier(until_ns, server->forget_at_ns);
     if (!is_idle(server)) {
         server->last_use_ns = util_now_ns();
     } else {

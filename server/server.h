@@ -10,6 +10,7 @@
 
 struct server_options {
     int64_t idle_exit_sec;
+    int64_t keep_days; /* of runs, from their end */
     struct clocks clocks;
 };
 

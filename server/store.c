@@ -19,6 +19,12 @@
     "id, flow_id, number, token, context, instructions, status, result_kind, result_text," \
     " reason FROM rounds "
 
+/* One whose reviewer is still on record stays until that one's end is seen. */
+#define OLD_FLOWS                                                                  \
+    "(SELECT f.id FROM flows f WHERE f.status = ? AND f.updated_ms < ?"            \
+    " AND NOT EXISTS (SELECT 1 FROM launches l JOIN rounds r ON r.id = l.round_id" \
+    " WHERE r.flow_id = f.id))"
+
 enum query {
     Q_BEGIN,
     Q_COMMIT,
@@ -32,6 +38,9 @@ enum query {
     Q_GET_FLOW_BY_AGENT,
     Q_SET_FLOW_STATUS,
     Q_SET_FLOW_SHOWN,
+    Q_REMOVE_OLD_ROUNDS,
+    Q_REMOVE_OLD_PARTICIPANTS,
+    Q_REMOVE_OLD_FLOWS,
     Q_ADD_ROUND,
     Q_SET_ROUND_COUNT,
     Q_GET_ROUND,
@@ -64,6 +73,9 @@ static const char *const queries[Q_COUNT] = {
     [Q_GET_FLOW_BY_AGENT] = "SELECT " FLOW_COLUMNS "WHERE p.agent_id = ?",
     [Q_SET_FLOW_STATUS] = "UPDATE flows SET status = ?, updated_ms = ? WHERE id = ?",
     [Q_SET_FLOW_SHOWN] = "UPDATE flows SET end_shown = 1 WHERE id = ? AND end_shown = 0",
+    [Q_REMOVE_OLD_ROUNDS] = "DELETE FROM rounds WHERE flow_id IN " OLD_FLOWS,
+    [Q_REMOVE_OLD_PARTICIPANTS] = "DELETE FROM participants WHERE flow_id IN " OLD_FLOWS,
+    [Q_REMOVE_OLD_FLOWS] = "DELETE FROM flows WHERE id IN " OLD_FLOWS,
     [Q_ADD_ROUND] = "INSERT INTO rounds (id, flow_id, number, token, context, instructions,"
                     " status, started_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [Q_SET_ROUND_COUNT] = "UPDATE flows SET round_count = ? WHERE id = ?",
@@ -393,6 +405,22 @@ store_set_flow_shown(struct store *store, const char *id)
 
     bind_texts(stmt, 1, &id, 1);
     return run(stmt);
+}
+
+int
+store_remove_old_flows(struct store *store, const char *ended_status, int64_t before_ms)
+{
+    static const enum query parts[] = {Q_REMOVE_OLD_ROUNDS, Q_REMOVE_OLD_PARTICIPANTS,
+                                       Q_REMOVE_OLD_FLOWS};
+    int r = 0;
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && r == 0; i++) {
+        sqlite3_stmt *stmt = prepared(store, parts[i]);
+        bind_texts(stmt, 1, &ended_status, 1);
+        bind_int(stmt, 2, before_ms);
+        r = run(stmt);
+    }
+    return r;
 }
 
 int

@@ -71,6 +71,9 @@ int store_get_flow(struct store *store, const char *id, struct flow *ret);
 int store_get_flow_by_agent(struct store *store, const char *agent_id, struct flow *ret);
 int store_set_flow_status(struct store *store, const char *id, const char *status,
                           int64_t updated_ms);
+/* Removes runs in ended_status that nothing has happened to since before_ms, with their rounds.
+ */
+int store_remove_old_flows(struct store *store, const char *ended_status, int64_t before_ms);
 int store_set_flow_shown(struct store *store, const char *id);
 
 /* Adds the round and makes it the flow's newest. */

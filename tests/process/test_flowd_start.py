@@ -135,12 +135,42 @@ class Start(unittest.TestCase):
     def test_usage(self):
         for arguments in (["--nonsense"], ["extra"], ["--idle-exit-sec"],
                           ["--idle-exit-sec", "0"], ["--idle-sec", "1x"],
-                          ["--hard-ceiling-sec", "-1"]):
+                          ["--hard-ceiling-sec", "-1"], ["--keep-days", "0"],
+                          ["--keep-days", "99999999"]):
             done = run(self.place, *arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn("kcap-flowd", done.stderr)
         self.assertEqual(run(self.place, "--version").returncode, 0)
         self.assertIn("--idle-exit-sec", run(self.place, "--help").stdout)
+
+    def test_old_runs_are_forgotten(self):
+        for arguments, days, kept in (([], 29, True), ([], 31, False),
+                                      (["--keep-days", "100"], 99, True),
+                                      (["--keep-days", "1"], 2, False)):
+            served = flowd.Flowd(place=self.place)
+            runs = [served.start(self.place.dir)["flow_run_id"] for _ in range(2)]
+            for run_id in runs:
+                served.finished(run_id)
+            served.request("POST", "/api/flows/%s/close" % runs[0])
+            served.process.terminate()
+            served.close()
+            with sqlite3.connect(os.path.join(self.place.state, "flowd.db")) as store:
+                store.execute("UPDATE flows SET updated_ms = updated_ms - ?",
+                              (days * 86400 * 1000,))
+            store.close()
+            served = flowd.Flowd(*arguments, place=self.place)
+            status, _ = served.request("GET", "/api/flows/%s" % runs[0])
+            self.assertEqual(status, 200 if kept else 404, (arguments, days))
+            self.assertEqual(served.status(runs[1])["status"], "waiting")  # open: never
+            served.process.terminate()
+            served.close()
+            with sqlite3.connect(os.path.join(self.place.state, "flowd.db")) as store:
+                (left,) = store.execute(
+                    "SELECT (SELECT count(*) FROM rounds WHERE flow_id = ?1) +"
+                    " (SELECT count(*) FROM participants WHERE flow_id = ?1)",
+                    (runs[0],)).fetchone()
+            store.close()
+            self.assertEqual(left, 2 if kept else 0)
 
     def test_newer_store_is_refused(self):
         os.makedirs(self.place.state, 0o700)

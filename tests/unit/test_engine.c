@@ -207,6 +207,72 @@ START_TEST(a_result_is_not_lost_afterwards)
 }
 END_TEST
 
+START_TEST(what_can_only_fail_again_has_failed)
+{
+    struct round lost = {0};
+
+    start_run();
+    ck_assert_int_eq(engine_round_lost(&engine, begun.id, NULL, "no such commit"), 0);
+    ck_assert_int_eq(store_get_newest_round(engine.store, flow.id, &lost), 0);
+    ck_assert_str_eq(lost.status, "failed");
+    ck_assert_str_eq(lost.reason, "no such commit");
+    ck_assert_ptr_null(lost.result_text);
+    ck_assert_str_eq(flow_status(), "waiting");
+    round_fini(&lost);
+}
+END_TEST
+
+static const char *
+say(void *arg, const char *round_id)
+{
+    ck_assert_str_eq(round_id, begun.id);
+    return arg;
+}
+
+START_TEST(a_note_is_kept_with_the_result)
+{
+    static char words[] = "Looked at\x1b 3 files";
+    struct round stored = {0};
+
+    engine.note = say;
+    engine.note_arg = _i == 0 ? words : NULL;
+    start_run();
+    ck_assert_int_eq(result(begun.token, "clean", NULL), 0);
+    ck_assert_int_eq(store_get_newest_round(engine.store, flow.id, &stored), 0);
+    if (_i == 0)
+        ck_assert_str_eq(stored.reason, "Looked at\xef\xbf\xbd 3 files");
+    else
+        ck_assert_ptr_null(stored.reason);
+    round_fini(&stored);
+}
+END_TEST
+
+/* Open, just closed, or with a reviewer that has not been seen to end: all stay. */
+START_TEST(only_old_closed_runs_are_forgotten)
+{
+    struct launch launch = {.round_id = NULL};
+    struct flow closed = {0}, found = {0};
+
+    start_run();
+    ck_assert_int_eq(engine_forget(&engine, INT64_MAX), 0);
+    ck_assert_int_eq(store_get_flow(engine.store, flow.id, &found), 0);
+    flow_fini(&found);
+    launch = (struct launch){.round_id = begun.id, .agent_id = flow.agent_id, .boot_id = dir};
+    ck_assert_int_eq(store_add_launch(engine.store, &launch), 0);
+    ck_assert_int_eq(engine_close(&engine, flow.id, &closed), 0);
+    ck_assert_int_eq(engine_forget(&engine, INT64_MAX), 0);
+    ck_assert_int_eq(store_get_flow(engine.store, flow.id, &found), 0);
+    flow_fini(&found);
+    ck_assert_int_eq(store_remove_launch(engine.store, begun.id), 0);
+    ck_assert_int_eq(engine_forget(&engine, closed.updated_ms), 0);
+    ck_assert_int_eq(store_get_flow(engine.store, flow.id, &found), 0);
+    flow_fini(&found);
+    ck_assert_int_eq(engine_forget(&engine, closed.updated_ms + 1), 0);
+    ck_assert_int_eq(store_get_flow(engine.store, flow.id, &found), -ENOENT);
+    flow_fini(&closed);
+}
+END_TEST
+
 START_TEST(a_new_process_recovers)
 {
     start_run();
@@ -302,6 +368,9 @@ add_tests(TCase *tests)
     tcase_add_test(tests, close_cancels);
     tcase_add_test(tests, a_lost_round_leaves_the_run_open);
     tcase_add_test(tests, a_result_is_not_lost_afterwards);
+    tcase_add_test(tests, what_can_only_fail_again_has_failed);
+    tcase_add_loop_test(tests, a_note_is_kept_with_the_result, 0, 2);
+    tcase_add_test(tests, only_old_closed_runs_are_forgotten);
     tcase_add_test(tests, a_new_process_recovers);
     tcase_add_test(tests, an_end_is_listed_until_it_was_shown);
     tcase_add_test(tests, a_part_can_fail_alone);

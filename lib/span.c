@@ -175,27 +175,40 @@ span_members(struct span object, struct span_iter *ret)
     ret->end = is_object ? object.p + object.len - 1 : NULL;
 }
 
+/* Steps over what stands before the next member or element; false at the end. */
+static bool
+skip_to_next(struct span_iter *iter)
+{
+    if (!iter->p)
+        return false;
+    iter->p = skip_checked_space(iter->p, iter->end);
+    if (iter->p < iter->end && *iter->p == ',')
+        iter->p = skip_checked_space(iter->p + 1, iter->end);
+    return iter->p < iter->end;
+}
+
+static struct span
+take_value(struct span_iter *iter)
+{
+    const char *from = iter->p;
+
+    iter->p = skip_checked_value(from, iter->end);
+    return (struct span){from, (size_t)(iter->p - from)};
+}
+
 bool
 span_next_member(struct span_iter *iter, struct span *ret_key, struct span *ret_value)
 {
-    const char *p = iter->p, *from;
+    const char *from;
 
-    if (!p)
+    if (!skip_to_next(iter))
         return false;
-    p = skip_checked_space(p, iter->end);
-    if (p < iter->end && *p == ',')
-        p = skip_checked_space(p + 1, iter->end);
-    if (p >= iter->end)
-        return false;
-    from = p;
-    p = skip_checked_string(p, iter->end);
-    *ret_key = (struct span){from, (size_t)(p - from)};
-    p = skip_checked_space(p, iter->end);
-    p = skip_checked_space(p + 1, iter->end); /* the colon */
-    from = p;
-    p = skip_checked_value(p, iter->end);
-    *ret_value = (struct span){from, (size_t)(p - from)};
-    iter->p = p;
+    from = iter->p;
+    iter->p = skip_checked_string(from, iter->end);
+    *ret_key = (struct span){from, (size_t)(iter->p - from)};
+    iter->p = skip_checked_space(iter->p, iter->end);
+    iter->p = skip_checked_space(iter->p + 1, iter->end); /* the colon */
+    *ret_value = take_value(iter);
     return true;
 }
 
@@ -211,17 +224,9 @@ span_elements(struct span array, struct span_iter *ret)
 bool
 span_next_element(struct span_iter *iter, struct span *ret_value)
 {
-    const char *p = iter->p;
-
-    if (!p)
+    if (!skip_to_next(iter))
         return false;
-    p = skip_checked_space(p, iter->end);
-    if (p < iter->end && *p == ',')
-        p = skip_checked_space(p + 1, iter->end);
-    if (p >= iter->end)
-        return false;
-    iter->p = skip_checked_value(p, iter->end);
-    *ret_value = (struct span){p, (size_t)(iter->p - p)};
+    *ret_value = take_value(iter);
     return true;
 }
 

@@ -115,6 +115,24 @@ is_control(const char *p, size_t n)
            (n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
 }
 
+/* Marks that turn the reading direction, 0 for none: with them a line can look like another
+ * one. U+061C, U+200E and F, U+202A to E, U+2066 to 9. */
+static uint32_t
+direction_mark(const char *text, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)text;
+
+    if (n == 2 && p[0] == 0xd8 && p[1] == 0x9c)
+        return 0x061c;
+    if (n != 3 || p[0] != 0xe2)
+        return 0;
+    if (p[1] == 0x80 && (p[2] == 0x8e || p[2] == 0x8f || (p[2] >= 0xaa && p[2] <= 0xae)))
+        return 0x2000u + (p[2] & 0x3fu);
+    if (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9)
+        return 0x2040u + (p[2] & 0x3fu);
+    return 0;
+}
+
 static void
 add_escaped(struct buf *to, const char *text, size_t len, bool one_line)
 {
@@ -123,7 +141,8 @@ add_escaped(struct buf *to, const char *text, size_t len, bool one_line)
     while (text < end) {
         size_t n = text_utf8_len(text, (size_t)(end - text));
         bool kept = !one_line && (*text == '\n' || *text == '\t');
-        if (n > 0 && (kept || !is_control(text, n))) {
+        uint32_t mark = one_line ? direction_mark(text, n) : 0;
+        if (n > 0 && (kept || (!mark && !is_control(text, n)))) {
             text += n;
             continue;
         }
@@ -134,6 +153,8 @@ add_escaped(struct buf *to, const char *text, size_t len, bool one_line)
             buf_adds(to, "\\r");
         else if (one_line && *text == '\t')
             buf_adds(to, "\\t");
+        else if (mark)
+            buf_addf(to, "\\u%04x", mark);
         else
             buf_adds(to, REPLACEMENT);
         text += n > 0 ? n : 1;

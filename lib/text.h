@@ -25,8 +25,8 @@ size_t text_encode_utf8(uint32_t code_point, char out[4]);
  * U+FFFD. */
 void text_add_clean(struct buf *to, const char *text, size_t len);
 
-/* Appends text as part of one line: as above, and line ends and tabs become \n, \r and \t in
- * letters. */
+/* Appends text as part of one line: as above, and line ends, tabs and marks that turn
+ * the reading direction become \n, \r, \t and \uXXXX in letters. */
 void text_add_line(struct buf *to, const char *text, size_t len);
 
 /* Appends text as a JSON string with its quotes; bad UTF-8 becomes U+FFFD. */

@@ -3,13 +3,11 @@
 
 #include "host/session.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/auto.h"
-
-#define MAX_ID_LEN 256
+#include "lib/session-id.h"
 
 void
 caller_fini(struct caller *caller)
@@ -21,51 +19,10 @@ caller_fini(struct caller *caller)
     *caller = (struct caller){.name = NULL};
 }
 
-/* 8-4-4-4-12 hexadecimal digits. */
-static bool
-is_guid(const char *p, size_t len)
-{
-    if (len != 36)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? p[i] != '-' : !isxdigit((unsigned char)p[i]))
-            return false;
-    }
-    return true;
-}
-
-char *
-session_normalise(const char *id)
-{
-    size_t len;
-    char *copy, *to;
-
-    id += strspn(id, " \t\r\n");
-    for (len = strlen(id); len > 0 && strchr(" \t\r\n", id[len - 1]); len--)
-        ;
-    if (len == 0 || len > MAX_ID_LEN)
-        return NULL;
-    copy = to = malloc(len + 1);
-    if (!copy)
-        return NULL;
-    if (is_guid(id, len)) {
-        for (size_t i = 0; i < len; i++) {
-            if (id[i] != '-')
-                *to++ = (char)tolower((unsigned char)id[i]);
-        }
-    } else {
-        memcpy(to, id, len);
-        to += len;
-    }
-    *to = '\0';
-    return copy;
-}
-
 static bool
 take(const char *id, const char *source, struct caller *ret)
 {
-    ret->session_id = id ? session_normalise(id) : NULL;
+    ret->session_id = id ? session_id_normalise(id) : NULL;
     if (ret->session_id)
         ret->session_source = source;
     return ret->session_id != NULL;

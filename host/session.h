@@ -20,10 +20,6 @@ struct caller {
  * environment. False when there is none. */
 bool session_find(struct span meta, struct caller *ret);
 
-/* Trimmed; a GUID becomes 32 lower-case hex digits. NULL when blank, over 256 bytes, or out of
- * memory. */
-char *session_normalise(const char *id);
-
 void caller_fini(struct caller *caller);
 
 #endif

@@ -8,6 +8,7 @@ lib_libkcap_la_SOURCES = \
 	lib/jscan.c lib/jscan.h \
 	lib/paths.c lib/paths.h \
 	lib/service.h \
+	lib/session-id.c lib/session-id.h \
 	lib/span.c lib/span.h \
 	lib/spawn.c lib/spawn.h \
 	lib/text.c lib/text.h

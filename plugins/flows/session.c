@@ -3,7 +3,6 @@
 
 #include "flows.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +10,7 @@
 #include "lib/auto.h"
 #include "lib/buf.h"
 #include "lib/paths.h"
+#include "lib/session-id.h"
 #include "lib/text.h"
 
 #define MAX_KEY_LEN 8192
@@ -24,41 +24,6 @@ session_fini(struct session *session)
     free(session->project);
     free(session->repository);
     *session = (struct session){.key = NULL};
-}
-
-static bool
-is_guid(const char *text, size_t len)
-{
-    if (len != 36)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? text[i] != '-' : !isxdigit((unsigned char)text[i]))
-            return false;
-    }
-    return true;
-}
-
-/* Trimmed; a GUID as 32 lower-case digits, as servers and the host write it. */
-static char *
-normalise(const char *text)
-{
-    size_t len;
-    char *copy, *to;
-
-    text += strspn(text, " \t\r\n");
-    for (len = strlen(text); len > 0 && strchr(" \t\r\n", text[len - 1]);)
-        len--;
-    copy = strndup(text, len);
-    if (!copy || !is_guid(copy, len))
-        return copy;
-    to = copy;
-    for (const char *p = copy; *p; p++) {
-        if (*p != '-')
-            *to++ = (char)tolower((unsigned char)*p);
-    }
-    *to = '\0';
-    return copy;
 }
 
 static bool
@@ -107,7 +72,7 @@ find_repository(const char *from)
 static int
 use_id(struct session *session, const char *id, const char *source)
 {
-    session->id = normalise(id);
+    session->id = session_id_normalise(id);
     session->key = session->id ? strdup(session->id) : NULL;
     session->source = strdup(source);
     return session->key && session->source ? 0 : KCAP_E_NOMEM;

@@ -8,6 +8,7 @@
 #include "args.h"
 #include "ledger.h"
 #include "lib/auto.h"
+#include "lib/session-id.h"
 #include "lib/text.h"
 #include "lookup.h"
 #include "show.h"
@@ -276,6 +277,8 @@ get_review_flow_status(struct flows *flows, struct kcap_call *call, const cJSON 
     if (session_id && text_is_blank(session_id))
         return show_error(flows, call,
                           "session_id is blank: leave it out to use the calling session.");
+    if (session_id && strlen(session_id) > SESSION_ID_MAX_LEN)
+        return show_error(flows, call, "session_id is longer than any session's id is.");
     if (session_find(flows->host, call, session_id, &session) < 0)
         return KCAP_E_NOMEM;
     return run_id ? status_of_run(&subject, run_id, wait) : status_of_session(&subject, wait);

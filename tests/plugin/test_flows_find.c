@@ -268,6 +268,19 @@ START_TEST(session_argument_is_normalised)
 }
 END_TEST
 
+START_TEST(overlong_session_argument_is_refused)
+{
+    char args[400];
+
+    (void)snprintf(args, sizeof args, "{\"session_id\":\"%0257d\"}", 1);
+    rig_has(rig_ask(STATUS, args, NULL, 0, true), "session_id is longer");
+    ck_assert_uint_eq(fake_host_count(rig.fake, "GET", "*"), 0);
+    (void)snprintf(args, sizeof args, "{\"session_id\":\"%0256d\"}", 1);
+    (void)rig_ask(STATUS, args, (const struct fake_reply[]){{"GET", "*", .body = LISTED("")}},
+                  1, false);
+}
+END_TEST
+
 START_TEST(client_without_session_is_known_by_its_place)
 {
     struct fake_call call = {.session_id = "", .client_name = "gemini", .window_ms = 1000};
@@ -713,6 +726,7 @@ add(TCase *tests)
     tcase_add_test(tests, local_and_listed_are_one_list);
     tcase_add_test(tests, sessions_do_not_mix);
     tcase_add_test(tests, session_argument_is_normalised);
+    tcase_add_test(tests, overlong_session_argument_is_refused);
     tcase_add_test(tests, client_without_session_is_known_by_its_place);
     tcase_add_test(tests, run_of_another_server_is_left_alone);
     tcase_add_loop_test(tests, outcome_stays_until_it_was_delivered, 0, N_ROWS(fates));

@@ -5,6 +5,7 @@
 
 #include "host/session.h"
 #include "lib/jscan.h"
+#include "lib/session-id.h"
 #include "tests/unit/suite.h"
 
 static const char *const variables[] = {"CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID",
@@ -68,7 +69,7 @@ START_TEST(an_endless_id_is_none)
 
     memset(id, 'x', sizeof id - 1);
     id[sizeof id - 1] = '\0';
-    ck_assert_ptr_null(session_normalise(id));
+    ck_assert_ptr_null(session_id_normalise(id));
 }
 END_TEST
 

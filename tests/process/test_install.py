@@ -66,6 +66,21 @@ def test_a_third_partys_plugin():
             assert result["isError"] and "'name' must not be empty. Whom to greet." in text_of(result)
 
 
+def test_a_plugin_built_against_each_released_header():
+    skip_under_sanitizers()
+    snapshots = sorted(glob.glob(os.path.join(paths.SRCDIR, "tests", "abi", "include-*")))
+    assert snapshots
+    for include in snapshots:
+        with TempDir() as where:
+            plugin = os.path.join(where, "hello.so")
+            done = subprocess.run(["cc", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-I", include, "-o", plugin,
+                                   os.path.join(paths.SRCDIR, "examples", "hello", "hello.c"), "-lcjson"],
+                                  capture_output=True, text=True)
+            assert done.returncode == 0 and not done.stderr, done.stderr
+            status, out, err = run([HOST, "--plugin-file", plugin, "--call", "hello", '{"name":"Old"}'])
+            assert (status, out) == (0, "Hello, Old!\n"), (include, status, out, err)
+
+
 def test_the_header_in_other_languages():
     source = '#include <kcap/http.h>\nint main(void) { return (int)sizeof(struct kcap_http) == 0; }\n'
     include = os.path.join(paths.SRCDIR, "include")

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "reviewer.h"
@@ -27,7 +28,7 @@ say(enum exit_status status, const char *what, const char *line)
 }
 
 static int32_t
-judge(const struct kcap_http_response *answer)
+judge(const struct kcap_http_response *answer, bool is_capability)
 {
     if (answer->outcome != KCAP_HTTP_ANSWER)
         return say(EXIT_NOT_REACHED, "reached", answer->error);
@@ -38,16 +39,20 @@ judge(const struct kcap_http_response *answer)
     if (answer->status != 200)
         return say(EXIT_NOT_REACHED, "reached", answer->error);
     (void)say(EXIT_WELL, "reached", "yes");
-    return say(EXIT_WELL, "login", "usable, or none needed");
+    return say(EXIT_WELL, "login",
+               is_capability ? "not asked for: the address stands for it"
+                             : "usable, or none needed");
 }
 
 static int32_t
-check(struct reviewer *self, struct kcap_call *call, const struct kcap_http *http)
+check(struct reviewer *self, struct kcap_call *call, const struct kcap_http *http,
+      const struct kcap_http_server *server)
 {
+    bool is_capability = strcmp(server->source, "KCAP_FLOW_CAPABILITY_URL") == 0;
     struct kcap_http_response *answer = NULL;
     int32_t r = http->check(http, call, self->host->now_ns(self->host) + LIMIT_NS, &answer);
 
-    r = r == 0 ? judge(answer)
+    r = r == 0 ? judge(answer, is_capability)
                : say(EXIT_TROUBLE, "reached", "the check did not come to an end");
     http->response_free(http, answer);
     return r;
@@ -88,7 +93,7 @@ run_selftest(void *ctx, struct kcap_call *call, int32_t argc, const char *const 
         return status;
     }
     (void)dprintf(STDOUT_FILENO, "server: %s (from %s)\n", server.url, server.source);
-    return check(self, call, http);
+    return check(self, call, http, &server);
 }
 
 static const struct kcap_command selftest = {

@@ -202,10 +202,11 @@ login_get(struct login *login, struct kcap_call *call, int64_t until_ns, struct 
     *ret = (struct bearer){.state = LOGIN_NONE};
     if (!login->server->has_login)
         return 0;
-    if (machine_is_meant(login->host))
-        return get_machine(login, call, until_ns, false, ret);
     r = wants_none(login, call, until_ns, &none);
-    return r != 0 || none ? r : get_stored(login, call, until_ns, NULL, ret);
+    if (r != 0 || none)
+        return r;
+    return machine_is_meant(login->host) ? get_machine(login, call, until_ns, false, ret)
+                                         : get_stored(login, call, until_ns, NULL, ret);
 }
 
 int32_t

@@ -256,12 +256,15 @@ def test_machines():
         both = dict(env, KCAP_CLIENT_ID="id", KCAP_CLIENT_SECRET="s3cret")
         server.script((RESULT, OK), ("/token", {"json": {"access_token": "tok-new", "expires_in": 60}}))
         assert desk.submit(**both)[0] == 0
-        assert server.seen() == ["POST /token", NEW], server.seen()
-        asked = server.mock.records(1)[0]["body"]
+        assert server.seen() == [ASK, "POST /token", NEW], server.seen()
+        asked = server.mock.records(1)[1]["body"]
         assert asked == "grant_type=client_credentials&client_id=id&client_secret=s3cret", asked
         server.script((RESULT, NO), ("/token", {"status": 401, "json": {"error": "invalid_client"}}))
         status, out, _ = desk.submit(**both)
         assert status == 1 and "refused KCAP_CLIENT_ID and KCAP_CLIENT_SECRET (HTTP 401)" in out, out
+        server.script(("/base" + RESULT, OK), ("/base/auth/config", {"json": {"provider": "None"}}))
+        assert desk.submit(**dict(both, KCAP_URL=server.url + "/base"))[0] == 0  # a server that wants none gets none
+        assert server.seen() == ["GET /base/auth/config", "POST /base" + RESULT], server.seen()
         for given, missing in (("KCAP_CLIENT_ID", "KCAP_CLIENT_SECRET"), ("KCAP_CLIENT_SECRET", "KCAP_CLIENT_ID")):
             server.script((RESULT, NO))
             status, out, _ = desk.submit(**dict(env, **{given: "s3cret"}))

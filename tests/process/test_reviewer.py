@@ -255,6 +255,7 @@ def test_selftest():
         before = len(desk.seen())
         status, out, _ = desk.selftest(KCAP_FLOW_CAPABILITY_URL=desk.url + "/secret")
         assert status == 0 and "secret" not in out and len(desk.seen()) == before, (out, desk.seen())
+        assert "login: not asked for" in out, out
     for answer in ({"status": 404}, {"text": "<html>"}, {"status": 502}, {"json": []}):
         with Desk() as desk:
             desk.mock.scenario.load({"routes": [{"path": "/auth/config", "responses": [answer]}]})

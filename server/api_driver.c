@@ -69,15 +69,18 @@ add_participants(cJSON *object, const struct flow *flow)
                NULL;
 }
 
+/* What a run is, in its own status as in a session's list. */
 static bool
-add_target(cJSON *object, const struct flow *flow)
+add_run(cJSON *object, const struct flow *flow)
 {
-    return json_add_str(object, "definition_id", flow->definition_id) &&
+    return json_add_str(object, "flow_run_id", flow->id) &&
+           json_add_str(object, "status", flow->status) &&
+           json_add_str(object, "definition_id", flow->definition_id) &&
            json_add_str(object, "target_kind", flow->target_kind) &&
            json_add_str(object, "target_ref", flow->target_ref) &&
            json_add_str(object, "target_title", flow->target_title) &&
            add_time(object, "started_at", flow->started_ms) &&
-           add_time(object, "updated_at", flow->updated_ms);
+           add_time(object, "updated_at", flow->updated_ms) && add_participants(object, flow);
 }
 
 static bool
@@ -284,15 +287,13 @@ add_status(struct api_call *call, const struct flow *flow)
         if (r == -ENOENT)
             r = 0;
     }
-    if (r == 0 && (!json_add_str(call->result, "flow_run_id", flow->id) ||
-                   !json_add_str(call->result, "status", flow->status) ||
-                   !add_target(call->result, flow) ||
+    if (r == 0 && (!add_run(call->result, flow) ||
                    !add_int(call->result, "round_count", flow->round_count) ||
                    (has_answer &&
                     (!json_add_str(call->result, "last_result_kind", answered.result_kind) ||
                      !json_add_str(call->result, "last_result_text", answered.result_text))) ||
                    !add_newest_round(call->result, &newest) || !add_audit(call->result, flow) ||
-                   !add_participants(call->result, flow) || !mark_shown(call, flow)))
+                   !mark_shown(call, flow)))
         r = -ENOMEM;
     round_fini(&newest);
     round_fini(&answered);
@@ -360,11 +361,8 @@ list_flow(void *arg, const struct flow *flow)
         return -ENOMEM;
     }
     r = store_get_newest_round(listing->store, flow->id, &newest);
-    if (r == 0 &&
-        (!json_add_str(item, "flow_run_id", flow->id) ||
-         !json_add_str(item, "status", flow->status) || !add_target(item, flow) ||
-         !add_int(item, "round_number", newest.number) ||
-         !json_add_str(item, "round_status", newest.status) || !add_participants(item, flow)))
+    if (r == 0 && (!add_run(item, flow) || !add_int(item, "round_number", newest.number) ||
+                   !json_add_str(item, "round_status", newest.status)))
         r = -ENOMEM;
     round_fini(&newest);
     return r;

@@ -408,12 +408,6 @@ reviewers_tick(struct reviewers *reviewers, int64_t now_ns)
     }
 }
 
-static int64_t
-earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t
 reviewers_deadline_ns(const struct reviewers *reviewers)
 {
@@ -421,10 +415,11 @@ reviewers_deadline_ns(const struct reviewers *reviewers)
 
     for (const struct reviewer *reviewer = reviewers->first; reviewer;
          reviewer = reviewer->next) {
-        until_ns = earlier(until_ns, earlier(reviewer->term_at_ns, reviewer->kill_at_ns));
+        until_ns =
+            util_earlier(until_ns, util_earlier(reviewer->term_at_ns, reviewer->kill_at_ns));
         if (!reviewer->given_up)
-            until_ns =
-                earlier(until_ns, earlier(reviewer->total_until_ns, reviewer->idle_until_ns));
+            until_ns = util_earlier(
+                until_ns, util_earlier(reviewer->total_until_ns, reviewer->idle_until_ns));
     }
     return until_ns;
 }

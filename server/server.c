@@ -230,12 +230,6 @@ leave(struct server *server)
     return false;
 }
 
-static int64_t
-earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* With all connections in use, or no descriptor left, newcomers wait in the listening socket's
  * queue. */
 static void
@@ -284,20 +278,21 @@ step(struct server *server)
     http_run(turn->http);
     turn_run(turn);
     forget_old_runs(server);
-    until_ns = earlier(turn_deadline_ns(turn), earlier(http_deadline_ns(turn->http),
-                                                       reviewers_deadline_ns(turn->reviewers)));
-    until_ns = earlier(until_ns, server->forget_at_ns);
+    until_ns = util_earlier(
+        turn_deadline_ns(turn),
+        util_earlier(http_deadline_ns(turn->http), reviewers_deadline_ns(turn->reviewers)));
+    until_ns = util_earlier(until_ns, server->forget_at_ns);
     if (!is_idle(server)) {
         server->last_use_ns = util_now_ns();
     } else {
         idle_ns = server->last_use_ns + server->options->idle_exit_sec * UTIL_SEC_NS;
         if (idle_ns <= util_now_ns())
             return !leave(server);
-        until_ns = earlier(until_ns, idle_ns);
+        until_ns = util_earlier(until_ns, idle_ns);
     }
     watch_listener(server);
     if (server->listener.fd < 0 && server->accept_at_ns > 0)
-        until_ns = earlier(until_ns, server->accept_at_ns);
+        until_ns = util_earlier(until_ns, server->accept_at_ns);
     loop_wait(turn->epoll_fd, until_ns);
     return true;
 }
@@ -313,7 +308,8 @@ stop(struct server *server)
     reviewers_end_all(turn->reviewers);
     while (reviewers_count(turn->reviewers) > 0 && util_now_ns() < until_ns) {
         reviewers_tick(turn->reviewers, util_now_ns());
-        loop_wait(turn->epoll_fd, earlier(until_ns, reviewers_deadline_ns(turn->reviewers)));
+        loop_wait(turn->epoll_fd,
+                  util_earlier(until_ns, reviewers_deadline_ns(turn->reviewers)));
     }
     http_run(turn->http);
     turn_run(turn);

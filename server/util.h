@@ -16,6 +16,12 @@ int util_new_id(char ret[UTIL_ID_LEN + 1]);
 int64_t util_now_ns(void);  /* monotonic */
 int64_t util_wall_ms(void); /* for showing only */
 
+static inline int64_t
+util_earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* RFC 3339 in UTC, milliseconds: 24 characters. */
 void util_format_time(int64_t wall_ms, char ret[32]);
 

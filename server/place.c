@@ -239,6 +239,15 @@ place_is_published(const struct place *place)
     return access(place->socket_path, F_OK) == 0;
 }
 
+bool
+place_is_going(const struct place *place)
+{
+    struct stat st;
+
+    return fstat(place->lock_fd, &st) < 0 || st.st_nlink == 0 ||
+           access(place->store_path, F_OK) < 0;
+}
+
 int
 place_accept(const struct place *place)
 {

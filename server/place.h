@@ -41,6 +41,8 @@ int place_publish(struct place *place);
  * non-blocking, the caller's to read and close. Or -errno. */
 int place_watch(const struct place *place);
 bool place_is_published(const struct place *place);
+/* Whether more than the socket was removed: then the directory is going, and us with it. */
+bool place_is_going(const struct place *place);
 
 /* The next connection of our own user, close-on-exec and non-blocking. Or -errno: -EAGAIN when
  * there is none, else it is still in the queue and the listening socket stays readable. */

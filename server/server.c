@@ -23,6 +23,7 @@
 
 #define IDLE_CONNECTION_SEC 30
 #define ACCEPT_REST_MS      200
+#define RELISTEN_MS         250
 #define FORGET_SEC          (24 * 3600) /* from one look for old runs to the next */
 #define STOP_SEC            5           /* for reviewers to end when we are told to stop */
 
@@ -34,7 +35,8 @@ struct server {
     bool stopping;
     int64_t last_use_ns;
     int64_t forget_at_ns;
-    int64_t accept_at_ns; /* out of descriptors: not before then; else 0 */
+    int64_t relisten_at_ns; /* the socket was removed; UTIL_NEVER: it is there */
+    int64_t accept_at_ns;   /* out of descriptors: not before then; else 0 */
 };
 
 /* A connection that cannot be taken keeps the listening socket readable: to look at it again at
@@ -86,23 +88,37 @@ signals_ready(struct source *source, uint32_t events)
     }
 }
 
-/* A socket that somebody removed would leave us running and nobody able to come, with the lock
- * that keeps the next daemon out. */
+/* What is made anew in a directory that is just being removed would be in the remover's way: so
+ * not at once. */
 static void
 removals_ready(struct source *source, uint32_t events)
 {
     struct server *server = SOURCE_OWNER(source, struct server, removals);
-    AUTO_BUF struct buf error = BUF_INIT(8192);
     char space[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 
     (void)events;
     while (read(source->fd, space, sizeof space) > 0)
         ;
-    if (place_is_published(server->place))
+    if (!place_is_published(server->place) && server->relisten_at_ns == UTIL_NEVER)
+        server->relisten_at_ns = util_now_ns() + RELISTEN_MS * (UTIL_SEC_NS / 1000);
+}
+
+/* A socket that somebody removed would leave us running and nobody able to come, with the lock
+ * that keeps the next daemon out. */
+static void
+look_after_socket(struct server *server)
+{
+    AUTO_BUF struct buf error = BUF_INIT(8192);
+
+    if (server->relisten_at_ns > util_now_ns())
         return;
+    server->relisten_at_ns = UTIL_NEVER;
     accept_all(server);
     (void)loop_remove(server->turn.epoll_fd, &server->listener);
-    if (place_listen(server->place, &error) < 0) {
+    if (place_is_going(server->place)) {
+        log_line("the state directory %s is being removed: leaving", server->place->dir);
+        server->stopping = true;
+    } else if (place_listen(server->place, &error) < 0) {
         log_line("%s; the state directory is gone: leaving", buf_str(&error));
         server->stopping = true;
     } else {
@@ -278,10 +294,14 @@ step(struct server *server)
     http_run(turn->http);
     turn_run(turn);
     forget_old_runs(server);
+    look_after_socket(server);
+    if (server->stopping)
+        return false;
     until_ns = util_earlier(
         turn_deadline_ns(turn),
         util_earlier(http_deadline_ns(turn->http), reviewers_deadline_ns(turn->reviewers)));
     until_ns = util_earlier(until_ns, server->forget_at_ns);
+    until_ns = util_earlier(until_ns, server->relisten_at_ns);
     if (!is_idle(server)) {
         server->last_use_ns = util_now_ns();
     } else {
@@ -322,6 +342,7 @@ server_run(struct place *place, const struct server_options *options,
     struct server server = {.place = place,
                             .options = options,
                             .turn = {.epoll_fd = -1},
+                            .relisten_at_ns = UTIL_NEVER,
                             .listener = {.fd = -1, .ready = listener_ready},
                             .signals = {.fd = -1, .ready = signals_ready},
                             .removals = {.fd = -1, .ready = removals_ready}};

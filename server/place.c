@@ -74,11 +74,14 @@ place_init(struct place *place, struct buf *error)
     *place = (struct place){.lock_fd = -1, .listen_fd = -1};
     r = paths_state_dir(getenv("KCAP_STATE_DIR"), getenv("HOME"), &place->dir);
     if (r < 0) {
-        buf_addf(error, "the state directory %s cannot be used: %s%s",
-                 place->dir ? place->dir : "($HOME/.local/state/kcap)", strerror(-r),
-                 r == -EPERM    ? " (it must be yours and not writable for others)"
-                 : r == -EINVAL ? " (KCAP_STATE_DIR must be an absolute path)"
-                                : "");
+        buf_addf(
+            error, "the state directory %s cannot be used: %s%s",
+            place->dir ? place->dir : "($HOME/.local/state/kcap)", strerror(-r),
+            r == -EPERM ? " (it must be yours and not writable for others)"
+            : !place->dir && r == -ENOENT
+                ? " (there is no HOME, and no home in the user database: set KCAP_STATE_DIR)"
+            : r == -EINVAL ? " (KCAP_STATE_DIR must be an absolute path)"
+                           : "");
         return r;
     }
     r = refuse_network(place->dir, error);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,6 +44,20 @@ START_TEST(state_dir_is_made_private)
     ck_assert_uint_eq(st.st_mode & 0777, 0700);
     free(dir);
     ck_assert_int_eq(paths_state_dir("", top, &dir), 0);
+    ck_assert_str_eq(dir, want);
+    free(dir);
+}
+END_TEST
+
+/* Without a usable HOME the user database is asked, as the manual says. */
+START_TEST(home_is_the_users)
+{
+    static const char *const homes[] = {NULL, "", "relative", "./x"};
+    const struct passwd *user = getpwuid(getuid());
+    char want[4200], *dir = paths_config_dir(NULL, homes[_i]);
+
+    ck_assert_ptr_nonnull(user);
+    (void)snprintf(want, sizeof want, "%.4000s/.config/kcap", user->pw_dir);
     ck_assert_str_eq(dir, want);
     free(dir);
 }
@@ -159,6 +174,7 @@ add(TCase *tests)
 {
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, state_dir_is_made_private);
+    tcase_add_loop_test(tests, home_is_the_users, 0, 4);
     tcase_add_test(tests, override_is_taken_as_it_is);
     tcase_add_test(tests, a_dir_open_to_others_is_refused);
     tcase_add_test(tests, a_file_in_the_way_is_told);

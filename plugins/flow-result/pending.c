@@ -43,8 +43,17 @@ settle(struct reviewer *self, struct spool_entry *entry, const struct delivery *
         return true;
     }
     if (delivery->outcome == OUTCOME_NOT_DELIVERED)
-        spool_set_unsent(&self->spool, entry);
+        spool_set_state(&self->spool, entry, false);
     return delivery->verdict == VERDICT_STATUS || delivery->verdict == VERDICT_NO_OPEN_ROUND;
+}
+
+/* A third of what is left of the call at most: the rest is for its own result. */
+static int64_t
+share_ns(const struct reviewer *self, struct kcap_call *call, int64_t limit_ns)
+{
+    int64_t left_ms = self->host->remaining_ms(call);
+
+    return left_ms < limit_ns / NS_PER_MS * 3 ? left_ms * NS_PER_MS / 3 : limit_ns;
 }
 
 static int32_t
@@ -57,11 +66,15 @@ deliver_entry(struct reviewer *self, struct kcap_call *call, const struct kcap_h
         .body_len = entry->body_len,
         .may_be_there = entry->may_be_there,
         .max_attempts = is_patient ? ERRAND_ATTEMPTS : 1,
-        .attempt_limit_ns = is_patient ? ERRAND_LIMIT_NS : QUICK_LIMIT_NS,
+        .attempt_limit_ns = is_patient ? ERRAND_LIMIT_NS : share_ns(self, call, QUICK_LIMIT_NS),
     };
     struct delivery delivery;
-    int32_t r = deliver(self->host, call, http, &errand, &delivery);
+    int32_t r;
 
+    (void)pthread_mutex_lock(&self->lock);
+    spool_set_state(&self->spool, entry, true);
+    (void)pthread_mutex_unlock(&self->lock);
+    r = deliver(self->host, call, http, &errand, &delivery);
     if (r != 0)
         return r;
     (void)pthread_mutex_lock(&self->lock);
@@ -115,7 +128,7 @@ pending_run(struct reviewer *self, struct kcap_call *call, const struct kcap_htt
             const struct kcap_http_server *server, const char *skip_token)
 {
     const struct kcap_host *host = self->host;
-    int64_t limit_ns = host->now_ns(host) + BUSY_LIMIT_NS;
+    int64_t limit_ns = host->now_ns(host) + share_ns(self, call, BUSY_LIMIT_NS);
 
     for (;;) {
         uint64_t seen = host->seq(host);

@@ -185,8 +185,8 @@ keep(struct reviewer *self, const struct kcap_http_server *server, const char *r
     bool may_be_there;
 
     (void)pthread_mutex_lock(&self->lock);
-    (void)spool_put(&self->spool, round_token, server->url, server->source, body->data,
-                    body->len, ret);
+    spool_put(&self->spool, round_token, server->url, server->source, body->data, body->len,
+              ret);
     may_be_there = ret->may_be_there ||
                    (self->unsure_token && strcmp(self->unsure_token, round_token) == 0);
     (void)pthread_mutex_unlock(&self->lock);
@@ -202,7 +202,7 @@ settle(struct reviewer *self, const char *round_token, struct spool_entry *entry
     if (delivery->outcome == OUTCOME_DELIVERED || delivery_is_final(delivery))
         spool_remove(entry);
     else if (delivery->outcome == OUTCOME_NOT_DELIVERED)
-        spool_set_unsent(&self->spool, entry);
+        spool_set_state(&self->spool, entry, false);
     (void)pthread_mutex_unlock(&self->lock);
 }
 

@@ -175,50 +175,60 @@ read_entry(const struct spool *spool, struct spool_entry *entry)
 
 /* ---- keeping ---- */
 
-/* Whether the same round was tried before, and how that stands. */
+/* Whether the same round was tried before and may have its result; what cannot be read may say
+ * so, too. */
 static bool
 earlier_try(const struct spool *spool, const char *path)
 {
     struct spool_entry earlier = {.path = strdup(path), .fd = -1};
-    bool may_be_there = earlier.path && read_entry(spool, &earlier) && earlier.may_be_there;
+    bool may_be_there = spool->has_lost_one;
 
+    if (earlier.path && access(path, F_OK) == 0)
+        may_be_there = !read_entry(spool, &earlier) || earlier.may_be_there || may_be_there;
     spool_entry_fini(&earlier);
     return may_be_there;
 }
 
-bool
+static bool
+fill_entry(struct spool *spool, const char *round_token, const char *server, const char *source,
+           const char *body, size_t body_len, struct spool_entry *ret)
+{
+    *ret = (struct spool_entry){
+        .path = entry_path(spool, round_token),
+        .fd = -1,
+        .round_token = strdup(round_token),
+        .server = strdup(server),
+        .source = strdup(source),
+        .body = strndup(body, body_len),
+        .body_len = body_len,
+    };
+    return ret->path && ret->round_token && ret->server && ret->source && ret->body;
+}
+
+void
 spool_put(struct spool *spool, const char *round_token, const char *server, const char *source,
           const char *body, size_t body_len, struct spool_entry *ret)
 {
-    bool may_be_there;
     int r;
 
     *ret = (struct spool_entry){.fd = -1};
     if (!spool_dir(spool))
-        return false;
-    ret->path = entry_path(spool, round_token);
-    ret->round_token = strdup(round_token);
-    ret->server = strdup(server);
-    ret->source = strdup(source);
-    ret->body = strndup(body, body_len);
-    ret->body_len = body_len;
-    if (!ret->path || !ret->round_token || !ret->server || !ret->source || !ret->body) {
-        r = -ENOMEM;
-    } else {
-        may_be_there = earlier_try(spool, ret->path);
-        r = spooldir_make_room(spool->host, spool->dir, spool->agent_id, body_len);
-        if (r == 0)
-            r = write_entry(spool, ret, true);
-        if (r == 0)
-            r = lock_entry(ret->path, &ret->fd);
-        /* somebody else is sending what he found there a moment ago */
-        ret->may_be_there = may_be_there || r == 0;
+        return;
+    if (!fill_entry(spool, round_token, server, source, body, body_len, ret)) {
+        spool_entry_fini(ret);
+        warn(spool, spool->dir, -ENOMEM);
+        return;
     }
-    if (r >= 0)
-        return true;
-    warn(spool, spool->dir, r);
-    spool_entry_fini(ret);
-    return false;
+    ret->may_be_there = earlier_try(spool, ret->path);
+    r = spooldir_make_room(spool->host, spool->dir, spool->agent_id, body_len);
+    if (r == 0)
+        r = write_entry(spool, ret, true);
+    if (r == 0)
+        r = lock_entry(ret->path, &ret->fd);
+    if (r == 0) /* somebody else is sending what he found there a moment ago */
+        ret->may_be_there = true;
+    else if (r < 0)
+        warn(spool, spool->dir, r);
 }
 
 void
@@ -258,6 +268,7 @@ spool_open(struct spool *spool, const char *name, struct spool_entry *ret)
         ret->path);
     spool_remove(ret);
     spool_entry_fini(ret);
+    spool->has_lost_one = true;
     return false;
 }
 
@@ -275,8 +286,16 @@ spool_remove(struct spool_entry *entry)
 }
 
 void
-spool_set_unsent(struct spool *spool, struct spool_entry *entry)
+spool_set_state(struct spool *spool, struct spool_entry *entry, bool may_be_there)
 {
-    if (entry->path && write_entry(spool, entry, false) == 0)
-        entry->may_be_there = false;
+    int fd = -1;
+
+    if (!entry->path || write_entry(spool, entry, may_be_there) < 0)
+        return;
+    /* the path has another file now, and the lock has to go with it */
+    if (lock_entry(entry->path, &fd) > 0) {
+        if (entry->fd >= 0)
+            (void)close(entry->fd);
+        entry->fd = fd;
+    }
 }

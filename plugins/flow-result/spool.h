@@ -22,6 +22,7 @@ struct spool {
     char *dir;        /* NULL: not looked for yet, or none */
     bool is_given_up; /* there is none */
     bool has_warned;
+    bool has_lost_one; /* an entry was damaged, and nobody knows which round it was for */
 };
 
 struct spool_entry {
@@ -42,9 +43,9 @@ const char *spool_dir(struct spool *spool);
 /* How many entries of this agent are waiting. */
 size_t spool_count(struct spool *spool);
 
-/* Keeps a result before it is sent; the strings are copied. False when it cannot be kept, which
- * is logged once; *ret is then empty. ret->may_be_there tells of an earlier try. */
-bool spool_put(struct spool *spool, const char *round_token, const char *server,
+/* Keeps a result before it is sent; the strings are copied. That it cannot be kept is logged
+ * once. ret->may_be_there tells of an earlier try. */
+void spool_put(struct spool *spool, const char *round_token, const char *server,
                const char *source, const char *body, size_t body_len, struct spool_entry *ret);
 
 /* The agent's entries, to be opened one by one: names, newline-separated. */
@@ -60,8 +61,9 @@ bool spool_is_for(const struct spool_entry *entry, const char *round_token);
 /* It is delivered, or will never be: gone. */
 void spool_remove(struct spool_entry *entry);
 
-/* It is known not to have been recorded: a later try starts afresh. */
-void spool_set_unsent(struct spool *spool, struct spool_entry *entry);
+/* Notes whether it may have been recorded: before a try that it may, after a refusal that it
+ * was not. */
+void spool_set_state(struct spool *spool, struct spool_entry *entry, bool may_be_there);
 
 void spool_entry_fini(struct spool_entry *entry);
 

@@ -303,6 +303,66 @@ START_TEST(a_damaged_one_is_named_and_removed)
 }
 END_TEST
 
+/* Damaged, and the round is over: it may have been this result that ended it. */
+START_TEST(after_a_damaged_one_nothing_is_certain)
+{
+    struct fake_call call = {.window_ms = 0};
+
+    script(&(struct fake_reply)LOST, 1);
+    submit_and_forget("r1", 'U');
+    ck_assert_uint_eq(kept(), 1);
+    ck_assert_int_eq(truncate(path, 10), 0);
+    reviewer_stop();
+    reviewer_start();
+    script(&(struct fake_reply){.status = 409, .body = CODED("stale_round_token")}, 1);
+    submit("r1", &call);
+    reviewer_check_outcome("damaged", 'U', &call);
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* A server that hangs while older results are tried leaves time for the new one. */
+START_TEST(the_older_ones_leave_time_for_the_new_one)
+{
+    struct fake_call call = {.window_ms = 9000};
+
+    script(&(struct fake_reply)REFUSED, 1);
+    submit_and_forget("r1", 'N');
+    script((const struct fake_reply[]){{.delay_ms = FAKE_NEVER, .times = 1}, {.body = "{}"}},
+           2);
+    submit("r2", &call);
+    reviewer_check_outcome("late", 'D', &call);
+    ck_assert_int_eq(call.took_ms, 3000);
+    fake_call_fini(&call);
+    ck_assert_uint_eq(kept(), 1);
+}
+END_TEST
+
+/* Killed while an older result was tried again: that it may be there now is on disk. */
+START_TEST(a_second_try_is_noted_before_it_is_made)
+{
+    struct fake_call call = {.window_ms = 0};
+    cJSON *json;
+
+    script(&(struct fake_reply)REFUSED, 1);
+    submit_and_forget("r1", 'N');
+    reviewer_stop();
+    reviewer_start();
+    script(&(struct fake_reply){.delay_ms = FAKE_NEVER}, 1);
+    fake_host_advance_ms(reviewer_fake, 1000);
+    ck_assert_uint_eq(kept(), 1);
+    json = read_kept();
+    ck_assert(json_bool(json, "may_be_there", false));
+    cJSON_Delete(json);
+    reviewer_stop();
+    reviewer_start();
+    script(&(struct fake_reply){.status = 409, .body = CODED("stale_round_token")}, 1);
+    submit("r1", &call);
+    reviewer_check_outcome("second try", 'U', &call);
+    fake_call_fini(&call);
+}
+END_TEST
+
 /* Another process of the same reviewer is sending it: hands off. */
 START_TEST(one_that_is_held_is_let_be)
 {
@@ -395,6 +455,9 @@ add(TCase *tests)
     tcase_add_test(tests, the_newest_text_of_a_round_counts);
     tcase_add_test(tests, it_stays_with_its_server);
     tcase_add_loop_test(tests, a_damaged_one_is_named_and_removed, 0, N_ROWS(damages));
+    tcase_add_test(tests, after_a_damaged_one_nothing_is_certain);
+    tcase_add_test(tests, the_older_ones_leave_time_for_the_new_one);
+    tcase_add_test(tests, a_second_try_is_noted_before_it_is_made);
     tcase_add_test(tests, one_that_is_held_is_let_be);
     tcase_add_loop_test(tests, without_a_place_it_goes_on_and_says_so_once, 0,
                         N_ROWS(bad_states));

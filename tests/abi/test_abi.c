@@ -122,6 +122,7 @@ static const struct row rows[] = {
     FIELD(kcap_http, server),
     FIELD(kcap_http, request),
     FIELD(kcap_http, response_free),
+    FIELD(kcap_http, check),
     VALUE(KCAP_MAGIC),
     VALUE(KCAP_CLASS_DRIVER),
     VALUE(KCAP_CLASS_REVIEWER),

@@ -7,9 +7,7 @@ flowd_process_tests = \
 	tests/process/test_flowd_round.py \
 	tests/process/test_flowd_start.py
 EXTRA_DIST += $(flowd_process_tests)
-if HAVE_PYTHON3
 TESTS += $(flowd_process_tests)
-endif
 if HAVE_CHECK
 flowd_unit_tests = \
 	tests/unit/test_checks \

@@ -11,6 +11,17 @@ struct rig rig;
 char rig_state_dir[64];
 static struct fake_call last;
 
+const struct fake_reply rig_running[3] = {
+    {"POST", "*/start/v2", .body = ANSWER_RUNNING},
+    {"GET", RUN_POLL, .delay_ms = 15000, .body = STATUS_RUNNING},
+    {"GET", SESSION_LIST, .status = 404},
+};
+
+const struct fake_reply rig_finished[2] = {
+    {"GET", "/api/flows/u1*", .body = STATUS_FINDINGS},
+    {"GET", SESSION_LIST, .status = 404},
+};
+
 static void
 begin(void)
 {

@@ -31,13 +31,19 @@
     "{\"flow_run_id\":\"u1\",\"status\":\"waiting\",\"round_number\":1,\"round_status\":" \
     "\"findings\",\"round_result_kind\":\"findings\",\"round_result_text\":\"a.c:1: bad\"}"
 
-#define RUN_POLL "/api/flows/u1[?]wait_sec=15"
+#define RUN_POLL     "/api/flows/u1[?]wait_sec=15"
+#define SESSION_LIST "/api/flows/session/s1[?]state=open"
 
 struct rig {
     const struct kcap_plugin *plugin;
     struct fake_host *fake;
     void *ctx;
 };
+
+/* A start whose round goes on. */
+extern const struct fake_reply rig_running[3];
+/* What a later status call meets: the round is done, and the server lists no sessions. */
+extern const struct fake_reply rig_finished[2];
 
 extern struct rig rig;
 extern char rig_state_dir[];

@@ -11,28 +11,15 @@
 
 #include "flows-rig.h"
 
-#define SESSION_LIST  "/api/flows/session/s1[?]state=open"
 #define LISTED(flows) "{\"session_id\":\"s1\",\"flows\":[" flows "]}"
 #define LISTED_U(n, status) \
     "{\"flow_run_id\":\"u" n "\",\"status\":\"" status "\",\"target_title\":\"T" n "\"}"
-
-static const struct fake_reply running[] = {
-    {"POST", "*/start/v2", .body = ANSWER_RUNNING},
-    {"GET", RUN_POLL, .delay_ms = 15000, .body = STATUS_RUNNING},
-    {"GET", SESSION_LIST, .status = 404},
-};
-
-/* What a later status call meets: the round is done, and the server lists no sessions. */
-static const struct fake_reply finished[] = {
-    {"GET", "/api/flows/u1*", .body = STATUS_FINDINGS},
-    {"GET", SESSION_LIST, .status = 404},
-};
 
 START_TEST(window_over_is_a_normal_result)
 {
     struct fake_call call = {.window_ms = 270000};
 
-    fake_host_script(rig.fake, running, 3);
+    fake_host_script(rig.fake, rig_running, 3);
     rig_call(START, START_ARGS, &call);
     ck_assert(call.has_result && !call.is_error);
     ck_assert_int_eq(call.took_ms, 270000);
@@ -55,13 +42,13 @@ START_TEST(cancelled_anywhere_it_is_found_again)
     struct fake_call call = {.cancel_at_wait = (unsigned)_i};
     const char *text;
 
-    fake_host_script(rig.fake, running, 3);
+    fake_host_script(rig.fake, rig_running, 3);
     rig_call(START, START_ARGS, &call);
     ck_assert(!call.has_result);
     ck_assert_int_eq(call.returned, 0);
     fake_host_advance_ms(rig.fake, 1000); /* the post itself goes on */
     rig_restart();
-    text = rig_ask(STATUS, "{\"wait\":true}", finished, 2, false);
+    text = rig_ask(STATUS, "{\"wait\":true}", rig_finished, 2, false);
     rig_has(text, "flow_run_id: u1\n");
     rig_has(text, "chosen: the one flow known here of session s1 (from _meta.threadId)\n");
     rig_has(text, "| a.c:1: bad\n");
@@ -80,13 +67,13 @@ START_TEST(nothing_is_sent_for_a_call_that_is_over)
     struct fake_call call = {.cancel_at_wait = shut_down ? 0 : 1,
                              .shutdown_at_wait = shut_down ? 1 : 0};
 
-    fake_host_script(rig.fake, running, 3);
+    fake_host_script(rig.fake, rig_running, 3);
     rig_call(tools[_i % 2].tool, tools[_i % 2].args, &call);
     ck_assert(!call.has_result);
     fake_host_advance_ms(rig.fake, 1000);
     ck_assert_uint_eq(fake_host_count(rig.fake, "POST", "*"), 0);
-    rig_has(rig_ask(STATUS, "{}", running + 2, 1, true), "No open flow is known");
-    rig_lacks(rig_ask(STATUS, "{}", running + 2, 1, true), "a start was sent");
+    rig_has(rig_ask(STATUS, "{}", rig_running + 2, 1, true), "No open flow is known");
+    rig_lacks(rig_ask(STATUS, "{}", rig_running + 2, 1, true), "a start was sent");
     fake_call_fini(&call);
 }
 END_TEST
@@ -242,11 +229,11 @@ START_TEST(sessions_do_not_mix)
     struct fake_call call = {.session_id = "s2", .client_name = "x"};
     const char *text;
 
-    fake_host_script(rig.fake, running, 3);
+    fake_host_script(rig.fake, rig_running, 3);
     call.window_ms = 1000;
     rig_call(START, START_ARGS, &call);
     rig_has(call.text, "u1");
-    text = rig_ask(STATUS, "{}", finished, 2, true);
+    text = rig_ask(STATUS, "{}", rig_finished, 2, true);
     rig_lacks(text, "u1");
     text =
         rig_ask(STATUS, "{\"session_id\":\"s2\"}",
@@ -286,10 +273,10 @@ START_TEST(client_without_session_is_known_by_its_place)
     struct fake_call call = {.session_id = "", .client_name = "gemini", .window_ms = 1000};
     struct fake_call again = call;
 
-    fake_host_script(rig.fake, running, 3);
+    fake_host_script(rig.fake, rig_running, 3);
     rig_call(START, START_ARGS, &call);
     rig_restart();
-    fake_host_script(rig.fake, finished, 2);
+    fake_host_script(rig.fake, rig_finished, 2);
     rig_call(STATUS, "{}", &again);
     rig_has(again.text, "flow_run_id: u1\n");
     rig_has(again.text, "client gemini in /");
@@ -305,11 +292,11 @@ START_TEST(run_of_another_server_is_left_alone)
     struct fake_call call = {.window_ms = 1000};
     const char *text;
 
-    fake_host_script(rig.fake, running, 3);
+    fake_host_script(rig.fake, rig_running, 3);
     rig_call(START, START_ARGS, &call);
     rig_restart();
     fake_host_set_server(rig.fake, KCAP_HTTP_SERVER_CONFIGURED, "https://other", NULL);
-    text = rig_ask(STATUS, "{}", finished, 2, true);
+    text = rig_ask(STATUS, "{}", rig_finished, 2, true);
     rig_lacks(text, "u1");
     fake_call_fini(&call);
 }
@@ -503,173 +490,6 @@ START_TEST(run_no_longer_listed_stays_until_delivered)
 }
 END_TEST
 
-/* ---- the journal ---- */
-
-static void
-journal_file(char *path, size_t size)
-{
-    char dir_path[128];
-    struct dirent *entry;
-    DIR *dir;
-    int n = 0;
-
-    (void)snprintf(dir_path, sizeof dir_path, "%s/journal", rig_state_dir);
-    dir = opendir(dir_path);
-    ck_assert_ptr_nonnull(dir);
-    while ((entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] == '.')
-            continue;
-        n++;
-        (void)snprintf(path, size, "%s/%.100s", dir_path, entry->d_name);
-    }
-    (void)closedir(dir);
-    ck_assert_int_eq(n, 1);
-}
-
-static void
-append(const char *path, const char *text, int n)
-{
-    FILE *file = fopen(path, "a");
-
-    ck_assert_ptr_nonnull(file);
-    for (int i = 0; i < n; i++)
-        (void)fprintf(file, "%s", text);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
-START_TEST(torn_line_harms_nothing)
-{
-    struct fake_call call = {.window_ms = 1000};
-    const char *text;
-    char path[256];
-    struct stat st;
-
-    fake_host_script(rig.fake, running, 3);
-    rig_call(START, START_ARGS, &call);
-    journal_file(path, sizeof path);
-    ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_int_eq(st.st_mode & 07777, 0600);
-    append(path,
-           "not json\n{\"event\":\"newer\",\"at_ms\":1}\n{\"event\":\"closed\",\"run\":\"u", 1);
-    rig_restart();
-    text = rig_ask(STATUS, "{}", finished, 2, false);
-    rig_has(text, "flow_run_id: u1\n");
-    (void)rig_ask(CLOSE, "{\"flow_run_id\":\"u1\"}",
-                  &(struct fake_reply){.body = "{\"status\":\"closed\"}"}, 1, false);
-    rig_restart();
-    text = rig_ask(STATUS, "{}", finished, 2, true);
-    rig_lacks(text, "u1"); /* the event behind the torn line was not glued to it */
-    fake_call_fini(&call);
-}
-END_TEST
-
-/* Another process keeps the journal locked: it is waited for, then done without, and a call
- * that is given up or out of time meanwhile sends nothing. */
-START_TEST(locked_journal_holds_nobody_up)
-{
-    const struct fake_reply replies[] = {
-        {"POST", "*/rounds", .body = "{\"flow_run_id\":\"u1\",\"status\":\"clean\"}"},
-        {"POST", "*", .body = ANSWER_RUNNING},
-        {"GET", RUN_POLL, .body = STATUS_FINDINGS},
-        {"GET", SESSION_LIST, .status = 404},
-    };
-    struct fake_call call = {.cancel_at_wait = _i == 1 ? 3 : 0, .window_ms = _i == 2 ? 500 : 0};
-    const char *log;
-    char path[256];
-    int fd;
-
-    (void)rig_ask(ROUND, "{\"flow_run_id\":\"u0\",\"context\":\"c\"}",
-                  &(struct fake_reply){.body = "{\"flow_run_id\":\"u0\",\"status\":\"clean\"}"},
-                  1, false);
-    journal_file(path, sizeof path);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
-    fake_host_script(rig.fake, replies, 4);
-    rig_call(START, START_ARGS, &call);
-    ck_assert_uint_eq(fake_host_count(rig.fake, "POST", "*/start/v2"), _i == 0 ? 1 : 0);
-    ck_assert(call.has_result == (_i != 1));
-    if (_i == 0) {
-        ck_assert_int_le(call.took_ms, 10000);
-        rig_has(call.text, "| a.c:1: bad\n");
-        log = strstr(fake_host_log(rig.fake), "another process keeps it locked");
-        ck_assert_ptr_nonnull(log);
-        ck_assert_ptr_null(strstr(log + 1, "another process keeps it locked"));
-        (void)close(fd);
-        rig_has(rig_ask(STATUS, "{}", replies, 4, false), "flow_run_id: u1\n");
-    } else {
-        if (call.has_result)
-            rig_has(call.text, "before anything could be started");
-        (void)close(fd);
-    }
-    fake_call_fini(&call);
-}
-END_TEST
-
-START_TEST(long_journal_is_rewritten)
-{
-    struct fake_call call = {.window_ms = 1000};
-    char path[256];
-    struct stat st;
-
-    fake_host_script(rig.fake, running, 3);
-    rig_call(START, START_ARGS, &call);
-    journal_file(path, sizeof path);
-    append(path,
-           "{\"event\":\"run\",\"at_ms\":1,\"run\":\"old\",\"server\":\"http://127.0.0.1:1\"}\n"
-           "{\"event\":\"shown\",\"at_ms\":2,\"run\":\"old\",\"ended\":true}\n",
-           12000);
-    (void)rig_ask(ROUND, "{\"flow_run_id\":\"u1\",\"context\":\"c\"}",
-                  &(struct fake_reply){.body = "{\"flow_run_id\":\"u1\",\"round_number\":2,"
-                                               "\"status\":\"clean\"}"},
-                  1, false);
-    journal_file(path, sizeof path);
-    ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_int_lt((int)st.st_size, 1000);
-    ck_assert_int_eq(st.st_mode & 07777, 0600);
-    rig_restart();
-    rig_has(rig_ask(STATUS, "{}", finished, 2, false), "flow_run_id: u1\n");
-    fake_call_fini(&call);
-}
-END_TEST
-
-START_TEST(without_a_journal_it_goes_on)
-{
-    struct fake_host *old = rig.fake;
-    const char *text;
-
-    fake_host_stop(old);
-    rig.plugin->fini(rig.ctx);
-    fake_host_free(old);
-    rig.fake = fake_host_new();
-    fake_host_setenv(rig.fake, "KCAP_STATE_DIR", "/proc/none");
-    ck_assert_int_eq(rig.plugin->init(fake_host_table(rig.fake), &rig.ctx), 0);
-    rig_has(fake_host_log(rig.fake), "/proc/none");
-
-    text = rig_ask(STATUS, "{}", finished, 2, true);
-    rig_has(text, "not known: what earlier processes of this session started");
-    (void)rig_ask(START, START_ARGS,
-                  (const struct fake_reply[]){{"POST", "*", .body = ANSWER_RUNNING},
-                                              {"GET", RUN_POLL, .body = STATUS_FINDINGS}},
-                  2, false);
-    text = rig_ask(STATUS, "{}", finished, 2, false);
-    rig_has(text, "flow_run_id: u1\n");
-}
-END_TEST
-
-START_TEST(unknown_start_of_another_process_is_told)
-{
-    const struct fake_reply held[] = {{"POST", "*", .delay_ms = FAKE_NEVER}};
-    struct fake_call call = {.window_ms = 1000};
-
-    fake_host_script(rig.fake, held, 1);
-    rig_call(START, START_ARGS, &call);
-    rig_restart(); /* the post died with its process */
-    rig_has(rig_ask(STATUS, "{}", finished, 2, true),
-            "a start was sent whose outcome is unknown: T\n");
-    fake_call_fini(&call);
-}
-END_TEST
-
 /* ---- each host call fails in turn ---- */
 
 START_TEST(each_host_call_may_fail)
@@ -718,7 +538,6 @@ add(TCase *tests)
     tcase_add_test(tests, window_over_is_a_normal_result);
     tcase_add_loop_test(tests, cancelled_anywhere_it_is_found_again, 2, 9);
     tcase_add_loop_test(tests, nothing_is_sent_for_a_call_that_is_over, 0, 4);
-    tcase_add_loop_test(tests, locked_journal_holds_nobody_up, 0, 3);
     tcase_add_test(tests, held_start_is_joined);
     tcase_add_test(tests, held_start_that_fails_is_told_once);
     tcase_add_test(tests, held_round_is_joined);
@@ -736,10 +555,6 @@ add(TCase *tests)
     tcase_add_test(tests, start_answered_during_the_look_up_is_one_run);
     tcase_add_loop_test(tests, start_still_held_and_its_listed_run_are_one, 0, 3);
     tcase_add_test(tests, start_that_broke_is_resolved_by_the_list);
-    tcase_add_test(tests, torn_line_harms_nothing);
-    tcase_add_test(tests, long_journal_is_rewritten);
-    tcase_add_test(tests, without_a_journal_it_goes_on);
-    tcase_add_test(tests, unknown_start_of_another_process_is_told);
     tcase_add_loop_test(tests, each_host_call_may_fail, 0, 4);
 }
 

@@ -169,6 +169,15 @@ check_bounds(const cJSON *schema, const cJSON *value, struct buf *why)
     return true;
 }
 
+/* A schema whose properties are no object says nothing about any argument. */
+static const cJSON *
+properties_of(const cJSON *schema)
+{
+    const cJSON *properties = json_get(schema, "properties");
+
+    return cJSON_IsObject(properties) ? properties : NULL;
+}
+
 static bool
 is_required(const cJSON *schema, const char *name)
 {
@@ -186,7 +195,7 @@ is_required(const cJSON *schema, const char *name)
 static bool
 check_unknown(const cJSON *schema, const cJSON *arguments, struct buf *why)
 {
-    const cJSON *properties = json_get(schema, "properties"), *each, *known;
+    const cJSON *properties = properties_of(schema), *each, *known;
     const char *between = "";
 
     if (!cJSON_IsFalse(json_get(schema, "additionalProperties")))
@@ -249,7 +258,7 @@ schema_check(const cJSON *schema, const cJSON *arguments, struct buf *why)
 
     if (!check_unknown(schema, arguments, why))
         return false;
-    cJSON_ArrayForEach(property, json_get(schema, "properties"))
+    cJSON_ArrayForEach(property, properties_of(schema))
     {
         const cJSON *value = json_get(arguments, property->string);
 
@@ -308,11 +317,15 @@ property_is_sound(const cJSON *property, struct buf *why)
 bool
 schema_is_sound(const cJSON *schema, struct buf *why)
 {
-    const cJSON *properties = json_get(schema, "properties"), *each;
+    const cJSON *properties = properties_of(schema), *each;
     const char *type = json_str(schema, "type");
 
     if (!type || strcmp(type, "object") != 0) {
         buf_adds(why, "its type must be object");
+        return false;
+    }
+    if (json_get(schema, "properties") && !properties) {
+        buf_adds(why, "its properties must be an object");
         return false;
     }
     cJSON_ArrayForEach(each, properties)

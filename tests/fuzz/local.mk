@@ -18,17 +18,16 @@ tests_fuzz_replay_schema_LDADD = host/libhost.la $(CJSON_LIBS)
 FUZZ_SECONDS = 20
 FUZZ_CC = clang
 fuzz_sources = $(top_srcdir)/host/elfnote.c $(top_srcdir)/host/era.c $(top_srcdir)/host/rpc.c $(top_srcdir)/host/schema.c \
-	$(top_srcdir)/host/session.c $(top_srcdir)/lib/buf.c $(top_srcdir)/lib/jscan.c $(top_srcdir)/lib/json.c \
-	$(top_srcdir)/lib/span.c $(top_srcdir)/lib/text.c
+	$(top_srcdir)/host/session.c $(top_srcdir)/lib/*.c
 fuzz-smoke: all
 	@for target in $(fuzz_targets); do \
 		mkdir -p fuzz/$$target && \
 		$(FUZZ_CC) -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-			-I. -I$(top_srcdir) -I$(top_srcdir)/include $(CJSON_CFLAGS) -o fuzz/fuzz_$$target \
+			-I. -I$(top_srcdir) -I$(top_srcdir)/include -DKCAP_BINDIR='"x"' $(CJSON_CFLAGS) -o fuzz/fuzz_$$target \
 			$(top_srcdir)/tests/fuzz/fuzz_$$target.c $(fuzz_sources) $(CJSON_LIBS) && \
 		./fuzz/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -artifact_prefix=fuzz/ -max_len=4096 \
 			fuzz/$$target $(top_srcdir)/tests/fuzz/corpus/$$target >fuzz/$$target.log 2>&1 || \
-			{ tail -n 30 fuzz/$$target.log; exit 1; }; \
+			{ tail -n 30 fuzz/$$target.log; echo "fuzz/fuzz_$$target failed"; exit 1; }; \
 		sed -n 's/^stat::number_of_executed_units: */'$$target': inputs tried: /p' fuzz/$$target.log; done
 fuzz:
 	$(MAKE) $(AM_MAKEFLAGS) fuzz-smoke FUZZ_SECONDS=0

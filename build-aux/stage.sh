@@ -27,4 +27,4 @@ for program in "$@"; do
 done
 # the lists are words on purpose
 # shellcheck disable=SC2086
-{ modules driver ${DRIVER:-}; modules reviewer ${REVIEWER:-}; modules service ${SERVICE:-}; }
+{ modules driver ${DRIVER:-}; modules reviewer ${REVIEWER:-}; modules setup ${SETUP:-}; modules service ${SERVICE:-}; }

@@ -94,8 +94,21 @@ sync_directory_of(const char *path)
     return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
 }
 
-int
-atomic_write(const char *path, const void *bytes, size_t len, mode_t mode)
+static bool
+is_still(const char *path, const struct buf *expected)
+{
+    AUTO_BUF struct buf now = BUF_INIT(expected->len + 1);
+    int r = atomic_read(path, &now);
+
+    if (r == -ENOENT)
+        return expected->len == 0;
+    return r == 0 && now.len == expected->len &&
+           memcmp(buf_str(&now), buf_str(expected), now.len) == 0;
+}
+
+static int
+replace(const char *path, const struct buf *expected, const void *bytes, size_t len,
+        mode_t mode)
 {
     AUTO_FREE char *target = NULL, *temporary = NULL;
     AUTO_CLOSE int fd = -1;
@@ -115,6 +128,8 @@ atomic_write(const char *path, const void *bytes, size_t len, mode_t mode)
     if (fd < 0)
         return -errno;
     r = fill(fd, exists ? &old : NULL, mode, bytes, len);
+    if (r == 0 && expected && !is_still(target, expected))
+        r = -ESTALE;
     if (r == 0 && rename(temporary, target) < 0)
         r = -errno;
     if (r < 0) {
@@ -122,6 +137,19 @@ atomic_write(const char *path, const void *bytes, size_t len, mode_t mode)
         return r;
     }
     return sync_directory_of(target);
+}
+
+int
+atomic_write(const char *path, const void *bytes, size_t len, mode_t mode)
+{
+    return replace(path, NULL, bytes, len, mode);
+}
+
+int
+atomic_write_if(const char *path, const struct buf *expected, const void *bytes, size_t len,
+                mode_t mode)
+{
+    return replace(path, expected, bytes, len, mode);
 }
 
 int

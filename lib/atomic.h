@@ -14,6 +14,12 @@
  * is replaced; a new file gets mode. Returns 0, or -errno and the old file is untouched. */
 int atomic_write(const char *path, const void *bytes, size_t len, mode_t mode);
 
+/* The same, unless the file is no longer what was read from it: then -ESTALE and nothing is
+ * changed. It is looked at again right before the rename. An empty expectation also stands for
+ * "no such file". */
+int atomic_write_if(const char *path, const struct buf *expected, const void *bytes, size_t len,
+                    mode_t mode);
+
 /* Appends the content of a regular file to *ret. Returns 0 or -errno; -EFBIG when it does not
  * fit under ret's cap, -EINVAL when it is no regular file. */
 int atomic_read(const char *path, struct buf *ret);

@@ -275,8 +275,8 @@ static const char *const damages[] = {
     "[]",
     "{\"version\":1}",
     "{\"version\":2,\"agent_id\":\"agent-1\"}",
-    "{\"version\":1,\"may_be_there\":true,\"agent_id\":\"someone\",\"round_token\":\"r\","
-    "\"server\":\"http://127.0.0.1:1\",\"source\":\"KCAP_URL\",\"body\":\"{}\"}",
+    ("{\"version\":1,\"may_be_there\":true,\"agent_id\":\"someone\",\"round_token\":\"r\","
+     "\"server\":\"http://127.0.0.1:1\",\"source\":\"KCAP_URL\",\"body\":\"{}\"}"),
 };
 
 START_TEST(a_damaged_one_is_named_and_removed)

@@ -224,4 +224,4 @@ def main(names, only=None):
 
 
 __all__ = ["Host", "HOST", "FLOWD", "FIXTURE", "SLOWER", "Skip", "TempDir", "clean_env", "main", "paths",
-           "run", "text_of", "wait_for", "json", "os", "queue", "shutil", "signal", "subprocess", "time"]
+           "run", "text_of", "wait_for", "json", "os", "queue", "shutil", "signal", "subprocess", "sys", "time"]

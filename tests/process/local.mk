@@ -1,6 +1,7 @@
 # Ring 3: real programs over pipes. Python 3, standard library only; without it they are skipped.
 EXTRA_DIST += tests/process/harness.py tests/process/installed.py tests/data/mcp-edge-cases.jsonl
 process_tests = \
+	tests/process/test_codex_setup.py \
 	tests/process/test_flow_result_faults.py \
 	tests/process/test_host.py \
 	tests/process/test_install.py \
@@ -19,3 +20,4 @@ AM_TESTS_ENVIRONMENT = PYTHON3='$(PYTHON3)'; export PYTHON3; \
 	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE; \
 	KCAP_TEST_PATHS='$(abs_top_builddir)/tests/process'; export KCAP_TEST_PATHS;
 EXTRA_DIST += tests/process/run-python.sh
+EXTRA_DIST += tests/data/toml-test.jsonl tests/data/toml-test.LICENSE tests/data/codex-config

@@ -463,6 +463,13 @@ def test_a_client_that_does_not_read_for_long():
         for id in range(1, 91):
             process.stdin.write(b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":'
                                 b'{"text":"%s"}}}\n' % (id, text.encode()))
+        process.stdin.flush()
+        spent = [-1]
+
+        def is_done():  # the workers have answered what they were given, as far as they ever will
+            before, spent[0] = spent[0], cpu_ticks(process.pid)
+            return spent[0] == before
+        wait_for(is_done, 60, "the workers", tick=0.3)
         process.stdin.write(b'{"jsonrpc":"2.0","id":91,"method":"tools/call","params":{"name":"slow","arguments":'
                             b'{"ms":120},"_meta":{"progressToken":1}}}\n{"jsonrpc":"2.0","id":92,"method":"ping"}\n')
         process.stdin.flush()
@@ -478,7 +485,7 @@ def test_a_client_that_does_not_read_for_long():
             if 1 <= message["id"] <= 90 and not result.get("isError"):
                 assert text_of(result) == text
         assert set(kinds) == set(range(93))
-        assert kinds[1] == "ok" and kinds[90] == "refused" and kinds[91] == "refused" and notes == 0, kinds
+        assert kinds[1] == "ok" and kinds[91] == "refused" and notes == 0, kinds
     finally:
         process.kill()
         process.wait()

@@ -29,7 +29,8 @@ def test_what_is_installed():
     with Installed() as installed:
         assert not installed.files("*.la"), installed.files("*.la")
         names = {os.path.relpath(f, installed.prefix) for f in installed.files("*.so")}
-        ends = {"kcap-host/driver/flows.so", "kcap-host/reviewer/flow-result.so", "kcap-host/service/http.so"}
+        ends = {"kcap-host/driver/flows.so", "kcap-host/reviewer/flow-result.so", "kcap-host/service/http.so",
+                "kcap-host/setup/codex-setup.so"}
         assert len(names) == len(ends) and all(any(n.endswith(e) for n in names) for e in ends), names
         assert installed.files("plugin.h") and installed.files("http.h")
         assert installed.files("kcap-host.1") and installed.files("kcap-host-plugin.3")

@@ -126,6 +126,21 @@ START_TEST(a_failed_write_changes_nothing)
 }
 END_TEST
 
+START_TEST(a_file_somebody_else_changed_is_left)
+{
+    struct buf expected = BUF_INIT(100);
+
+    ck_assert_int_eq(atomic_write_if(path, &expected, "one", 3, 0600), 0); /* as expected: none */
+    ck_assert_int_eq(atomic_write_if(path, &expected, "two", 3, 0600), -ESTALE);
+    expect(path, "one", 0600);
+    buf_adds(&expected, "one");
+    ck_assert_int_eq(atomic_write_if(path, &expected, "two", 3, 0600), 0);
+    ck_assert_int_eq(atomic_write_if(path, &expected, "three", 5, 0600), -ESTALE);
+    expect(path, "two", 0600);
+    buf_fini(&expected);
+}
+END_TEST
+
 START_TEST(faults_are_told)
 {
     struct buf buf = BUF_INIT(3);
@@ -180,6 +195,7 @@ add(TCase *tests)
     tcase_add_test(tests, an_old_file_keeps_mode_and_owner);
     tcase_add_test(tests, a_link_stays_and_its_target_is_replaced);
     tcase_add_test(tests, a_failed_write_changes_nothing);
+    tcase_add_test(tests, a_file_somebody_else_changed_is_left);
     tcase_add_test(tests, faults_are_told);
     tcase_add_test(tests, leftovers_are_known_by_name);
     tcase_add_test(tests, config_dir_is_told_not_made);

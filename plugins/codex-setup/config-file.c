@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file itself: where it is, reading it, and putting another in its place. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/atomic.h"
+#include "lib/auto.h"
+#include "lib/paths.h"
+#include "setup.h"
+
+#define MAX_CONFIG ((size_t)4 << 20)
+
+void
+setup_say(struct setup *setup, const char *format, ...)
+{
+    char line[4096];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    buf_addf(&setup->report, "%s\n", line);
+}
+
+/* The top of the repository around the working directory, or NULL. */
+static char *
+repository_top(void)
+{
+    AUTO_FREE char *dir = getcwd(NULL, 0);
+
+    while (dir && dir[0] != '\0') {
+        AUTO_FREE char *git = paths_join(dir, ".git");
+        char *slash;
+
+        if (git && access(git, F_OK) == 0)
+            return take_ptr(dir);
+        slash = strrchr(dir, '/');
+        if (!slash)
+            break;
+        *slash = '\0';
+    }
+    return NULL;
+}
+
+/* The directory that holds config.toml; NULL after saying why. */
+static char *
+config_dir(struct setup *setup)
+{
+    const char *codex_home = setup->host->env(setup->host, "CODEX_HOME");
+    const char *home = setup->host->env(setup->host, "HOME");
+    AUTO_FREE char *top = NULL, *here = NULL;
+
+    if (setup->project) {
+        top = repository_top();
+        if (!top)
+            setup_say(setup, "There is no repository around the working directory, so "
+                             "--project has no place.");
+        return top ? paths_join(top, ".codex") : NULL;
+    }
+    if (codex_home && codex_home[strspn(codex_home, " \t")] != '\0') {
+        if (codex_home[0] == '/')
+            return strdup(codex_home);
+        here = getcwd(NULL, 0); /* Codex reads it from where it stands, too */
+        return here ? paths_join(here, codex_home) : NULL;
+    }
+    if (!home || home[0] != '/') {
+        setup_say(
+            setup,
+            "Neither CODEX_HOME nor an absolute HOME is set, so Codex's config has no place.");
+        return NULL;
+    }
+    return paths_join(home, ".codex");
+}
+
+static int
+check_file(struct setup *setup)
+{
+    struct stat st;
+
+    setup->exists = false;
+    if (stat(setup->path, &st) < 0) {
+        if (errno == ENOENT && lstat(setup->path, &st) < 0)
+            return SETUP_OK;
+        setup_say(setup, "%s: %s; nothing was changed.", setup->path,
+                  errno == ENOENT ? "a link that leads nowhere" : strerror(errno));
+        return SETUP_REFUSED;
+    }
+    setup->exists = true;
+    if (!S_ISREG(st.st_mode)) {
+        setup_say(setup, "%s is not a regular file; nothing was changed.", setup->path);
+        return SETUP_REFUSED;
+    }
+    if (st.st_nlink > 1) {
+        setup_say(setup,
+                  "%s has %lu names (hard links); replacing it would part them, so nothing was "
+                  "changed.",
+                  setup->path, (unsigned long)st.st_nlink);
+        return SETUP_REFUSED;
+    }
+    return SETUP_OK;
+}
+
+int
+setup_open(struct setup *setup)
+{
+    AUTO_FREE char *dir = NULL;
+    struct toml_error error;
+    int r;
+
+    if (!setup->path) {
+        dir = config_dir(setup);
+        setup->path = dir ? paths_join(dir, "config.toml") : NULL;
+    }
+    if (!setup->path)
+        return SETUP_FAILED;
+    r = check_file(setup);
+    if (r != SETUP_OK)
+        return r;
+    buf_fini(&setup->old);
+    setup->old = BUF_INIT(MAX_CONFIG);
+    r = setup->exists ? atomic_read(setup->path, &setup->old) : 0;
+    if (r < 0) {
+        setup_say(setup, "%s cannot be read: %s.", setup->path, strerror(-r));
+        return SETUP_FAILED;
+    }
+    toml_free(setup->root);
+    setup->root = NULL;
+    if (toml_parse(buf_str(&setup->old), setup->old.len, &setup->root, &error) < 0) {
+        setup_say(
+            setup,
+            "%s:%zu:%zu: %s. Codex cannot read it either; mend it first. Nothing was changed.",
+            setup->path, error.line, error.column, error.text);
+        return SETUP_REFUSED;
+    }
+    entry_find(setup->root, &setup->entry);
+    return SETUP_OK;
+}
+
+void
+setup_fini(struct setup *setup)
+{
+    toml_free(setup->root);
+    buf_fini(&setup->old);
+    buf_fini(&setup->report);
+    free(setup->path);
+    if (setup->lock_fd >= 0)
+        (void)close(setup->lock_fd);
+    *setup = (struct setup){.host = setup->host, .lock_fd = -1};
+}
+
+/* The first version we ever change is kept beside the file. */
+static int
+keep_backup(struct setup *setup)
+{
+    AUTO_BUF struct buf path = BUF_INIT(8192);
+    struct stat st;
+
+    buf_addf(&path, "%s.before-kcap", setup->path);
+    if (!setup->exists || lstat(buf_str(&path), &st) == 0)
+        return 0;
+    return stat(setup->path, &st) < 0 ? -errno
+                                      : atomic_write(buf_str(&path), buf_str(&setup->old),
+                                                     setup->old.len, st.st_mode & 0777);
+}
+
+static bool
+is_only_ours(struct setup *setup, const struct buf *text)
+{
+    struct toml_value *root = NULL;
+    struct toml_error error;
+    bool only = toml_parse(buf_str(text), text->len, &root, &error) == 0 &&
+                entry_only_difference(setup->root, root);
+
+    toml_free(root);
+    return only;
+}
+
+int
+setup_write(struct setup *setup, const struct buf *text)
+{
+    AUTO_FREE char *dir = NULL;
+    int r;
+
+    if (!buf_ok(text) || !is_only_ours(setup, text)) {
+        setup_say(setup, "The edit would change more than our entry; that is a defect of ours. "
+                         "Nothing was changed.");
+        return SETUP_REFUSED;
+    }
+    if (setup->dry_run) {
+        diff_add(&setup->report, setup->path, &setup->old, text);
+        return SETUP_OK;
+    }
+    if (codex_check(setup, text) == 0)
+        return SETUP_REFUSED;
+    dir = strndup(setup->path, (size_t)(strrchr(setup->path, '/') - setup->path));
+    r = dir ? paths_make_dir(dir) : -ENOMEM;
+    if (r == 0)
+        r = keep_backup(setup);
+    if (r == 0)
+        r = atomic_write_if(setup->path, &setup->old, buf_str(text), text->len, 0600);
+    if (r == -ESTALE)
+        return -1;
+    if (r < 0) {
+        setup_say(setup, "%s cannot be written: %s. Nothing was changed.", setup->path,
+                  strerror(-r));
+        return SETUP_FAILED;
+    }
+    return SETUP_OK;
+}

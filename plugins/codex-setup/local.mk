@@ -1,0 +1,22 @@
+# The setup side: edits Codex's config by its own bytes.
+setup_LTLIBRARIES += plugins/codex-setup/codex-setup.la
+plugins_codex_setup_codex_setup_la_SOURCES = \
+	plugins/codex-setup/codex-check.c \
+	plugins/codex-setup/config-file.c \
+	plugins/codex-setup/diff.c \
+	plugins/codex-setup/edit.c plugins/codex-setup/edit.h \
+	plugins/codex-setup/entry.c plugins/codex-setup/entry.h \
+	plugins/codex-setup/install.c \
+	plugins/codex-setup/plugin.c \
+	plugins/codex-setup/record.c \
+	plugins/codex-setup/setup.h \
+	plugins/codex-setup/status.c
+plugins_codex_setup_codex_setup_la_LDFLAGS = $(plugin_ldflags)
+plugins_codex_setup_codex_setup_la_LIBADD = plugins/codex-setup/libtoml.la lib/libkcap.la $(CJSON_LIBS)
+
+# The reader by itself; a test runs the public test data through it.
+noinst_LTLIBRARIES += plugins/codex-setup/libtoml.la
+plugins_codex_setup_libtoml_la_SOURCES = \
+	plugins/codex-setup/toml-number.c \
+	plugins/codex-setup/toml-scan.c plugins/codex-setup/toml-scan.h \
+	plugins/codex-setup/toml.c plugins/codex-setup/toml.h

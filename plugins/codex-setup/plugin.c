@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* codex-setup.so: registers kcap-flows with Codex, and touches nothing else. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "setup.h"
+
+#define MAX_REPORT ((size_t)8 << 20)
+
+static const struct kcap_host *host; /* written by init */
+
+static int32_t
+setup_init(const struct kcap_host *given, void **ret_ctx)
+{
+    host = given;
+    *ret_ctx = NULL;
+    return KCAP_OK;
+}
+
+/* ---- commands ---- */
+
+static bool
+read_words(struct setup *setup, int32_t argc, const char *const *argv, bool can_edit)
+{
+    for (int32_t i = 1; i < argc; i++) {
+        if (can_edit && strcmp(argv[i], "--dry-run") == 0) {
+            setup->dry_run = true;
+        } else if (strcmp(argv[i], "--project") == 0) {
+            setup->project = true;
+        } else {
+            kcap_logf(host, KCAP_LOG_ERROR, "%s: unknown word '%s' (known: %s--project)",
+                      argv[0], argv[i], can_edit ? "--dry-run, " : "");
+            return false;
+        }
+    }
+    return true;
+}
+
+static int32_t
+run(struct kcap_call *call, int32_t argc, const char *const *argv, bool can_edit,
+    int (*work)(struct setup *setup))
+{
+    struct setup setup = {
+        .host = host, .call = call, .report = BUF_INIT(MAX_REPORT), .lock_fd = -1};
+    int32_t status = SETUP_USAGE;
+
+    if (read_words(&setup, argc, argv, can_edit)) {
+        status = work(&setup);
+        (void)fputs(buf_str(&setup.report), status == SETUP_OK ? stdout : stderr);
+        if (fflush(stdout) != 0)
+            status = SETUP_FAILED;
+    }
+    setup_fini(&setup);
+    return status;
+}
+
+static int32_t
+run_install(void *ctx, struct kcap_call *call, int32_t argc, const char *const *argv)
+{
+    (void)ctx;
+    return run(call, argc, argv, true, setup_install);
+}
+
+static int32_t
+run_remove(void *ctx, struct kcap_call *call, int32_t argc, const char *const *argv)
+{
+    (void)ctx;
+    return run(call, argc, argv, true, setup_remove);
+}
+
+static int32_t
+run_status(void *ctx, struct kcap_call *call, int32_t argc, const char *const *argv)
+{
+    (void)ctx;
+    return run(call, argc, argv, false, setup_status);
+}
+
+static const struct kcap_command install = {
+    sizeof install, 0, "install",
+    "register kcap-flows with Codex, or add its missing time-out [--dry-run] [--project]",
+    run_install};
+static const struct kcap_command status = {
+    sizeof status, 0, "status", "what is registered, and what is wrong with it [--project]",
+    run_status};
+static const struct kcap_command remove_ = {
+    sizeof remove_, 0, "remove",
+    "take out what install put in, byte for byte [--dry-run] [--project]", run_remove};
+static const struct kcap_command *const commands[] = {&install, &status, &remove_, NULL};
+
+/* ---- tools ---- */
+
+#define INPUT                                                                           \
+    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"project\":{" \
+    "\"type\":\"boolean\","                                                             \
+    "\"description\":\"The repository's own .codex/config.toml instead of the user's.\"}}}"
+
+static const struct kcap_tool status_tool = {
+    .struct_size = sizeof status_tool,
+    .name = "codex_registration_status",
+    .title = "Codex registration",
+    .description =
+        "Tells whether the kcap-flows server is registered with Codex, with which time-out, "
+        "whether "
+        "Codex accepts the file, and which common mistakes are in it. Changes nothing.",
+    .input_schema = INPUT,
+    .hints = KCAP_HINT_READ_ONLY | KCAP_HINT_IDEMPOTENT,
+};
+static const struct kcap_tool install_tool = {
+    .struct_size = sizeof install_tool,
+    .name = "codex_registration_install",
+    .title = "Register with Codex",
+    .description = "Registers the kcap-flows server in Codex's config.toml with a time-out of "
+                   "600 s, or adds the "
+                   "missing time-out to a registration that is there. Every other byte of the "
+                   "file stays as it is; "
+                   "a value the user chose is never changed. Ask the user first.",
+    .input_schema = INPUT,
+    .hints = KCAP_HINT_IDEMPOTENT,
+};
+static const struct kcap_tool *const tools[] = {&status_tool, &install_tool, NULL};
+
+static int32_t
+setup_call(void *ctx, struct kcap_call *call, const struct kcap_tool *tool, const char *args,
+           size_t args_len)
+{
+    struct setup setup = {
+        .host = host, .call = call, .report = BUF_INIT(MAX_REPORT), .lock_fd = -1};
+    AUTO_JSON cJSON *parsed = json_parse(args, args_len, NULL);
+    int status_code;
+
+    (void)ctx;
+    setup.project = json_bool(parsed, "project", false);
+    status_code = tool == &install_tool ? setup_install(&setup) : setup_status(&setup);
+    (void)host->result(call, status_code != SETUP_OK, buf_str(&setup.report), setup.report.len,
+                       NULL, 0);
+    setup_fini(&setup);
+    return KCAP_OK;
+}
+
+KCAP_REGISTER(KCAP_CLASS_SETUP, .threads = KCAP_THREADS_SERIAL, .name = "codex-setup",
+              .version = PACKAGE_VERSION,
+              .summary = "registers kcap-flows with Codex and touches nothing else",
+              .tools = tools, .commands = commands, .init = setup_init, .call = setup_call);

@@ -401,7 +401,7 @@ def test_ends_with_a_hundred_calls_in_flight():
             begin = time.monotonic()
             host.process.send_signal(number)
             assert host.wait_exit() in (128 + number, -number)
-            assert time.monotonic() - begin < 0.05 * SLOWER
+            assert time.monotonic() - begin < 0.5 * SLOWER
     for tool in ("slow", "deaf"):
         with initialized(stderr=subprocess.DEVNULL) as host:
             for _ in range(100):

@@ -56,7 +56,7 @@ await(struct setup *setup, pid_t pid, int pidfd)
 static int
 run_codex(struct setup *setup, const char *home)
 {
-    const char *argv[] = {"codex", "mcp", "get", ENTRY_NAME, NULL};
+    const char *argv[] = {"codex", "mcp", "list", "--json", NULL};
     const char *path = setup->host->env(setup->host, "PATH");
     char home_variable[4200], codex_variable[4200], path_variable[8192];
     const char *envp[] = {home_variable, codex_variable, path_variable, NULL};
@@ -96,9 +96,8 @@ codex_check(struct setup *setup, const struct buf *text)
         status = run_codex(setup, home);
     remove_dir(home);
     if (status == 1)
-        setup_say(
-            setup,
-            "Codex does not accept the file with our entry in it (codex mcp get " ENTRY_NAME
-            "), so nothing was changed.");
+        setup_say(setup,
+                  "Codex (codex mcp list) does not accept the file as it would be, so nothing "
+                  "was changed.");
     return status == 0 ? 1 : status == 1 ? 0 : -1;
 }

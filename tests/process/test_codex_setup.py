@@ -256,10 +256,18 @@ def test_a_codex_that_does_not_accept_the_result():
         shim = os.path.join(desk.home, "bin")
         os.mkdir(shim)
         with open(os.path.join(shim, "codex"), "w") as file:
-            file.write('#!/bin/sh\ngrep -q kcap-flows "$CODEX_HOME/config.toml" && [ "$*" = "mcp get kcap-flows" ] && exit 1\n')
+            file.write('#!/bin/sh\n[ "$*" = "mcp list --json" ] || exit 9\n'
+                       '! grep -q kcap-flows "$CODEX_HOME/config.toml" || [ ! -e "$(dirname "$0")/refuse" ]\n')
         os.chmod(os.path.join(shim, "codex"), 0o755)
-        status, _, err = desk.run("install", PATH=shim + ":/usr/bin:/bin")
+        path = shim + ":/usr/bin:/bin"
+        refuse = os.path.join(shim, "refuse")
+        open(refuse, "w").close()
+        status, _, err = desk.run("install", PATH=path)
+        os.remove(refuse)
         assert status == 4 and "does not accept" in err and desk.get() == b'model = "x"\n', (status, err)
+        assert desk.run("install", PATH=path)[0] == 0 and b"kcap-flows" in desk.get()
+        assert "Codex accepts the file." in desk.run("status", PATH=path)[1]
+        assert desk.run("remove", PATH=path)[0] == 0 and desk.get() == b'model = "x"\n'
 
 
 def test_the_tools_do_the_same():

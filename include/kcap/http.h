@@ -77,13 +77,17 @@ struct kcap_http {
      */
     void (*server)(const struct kcap_http *http, struct kcap_http_server *ret);
 
-    /* One exchange, waiting through call's wait. Returns
-     *   0                         *ret is filled; free it with response_free
-     *   KCAP_WAIT_CANCELLED, KCAP_WAIT_DEADLINE, KCAP_WAIT_SHUTDOWN
-     *                             the call ended first and the connection was dropped: whatever
-     * had been sent may still be acted on; *ret is NULL KCAP_E_REFUSED            the route is
-     * not for this class; nothing was sent; *ret is NULL another negative code     nothing was
-     * sent; *ret is NULL [worker] */
+    /*
+     * One exchange, waiting through call's wait. Returns:
+     *
+     * - 0: *ret is filled; free it with response_free. In all other cases it is NULL.
+     * - KCAP_WAIT_CANCELLED, KCAP_WAIT_DEADLINE, KCAP_WAIT_SHUTDOWN: the call ended first and
+     *   the connection was dropped; whatever had been sent may still be acted on.
+     * - KCAP_E_REFUSED: the route is not for this class; nothing was sent.
+     * - another negative code: nothing was sent.
+     *
+     * [worker]
+     */
     int32_t (*request)(const struct kcap_http *http, struct kcap_call *call,
                        const struct kcap_http_request *request,
                        struct kcap_http_response **ret);

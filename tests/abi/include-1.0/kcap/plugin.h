@@ -275,8 +275,10 @@ struct kcap_host {
     /* The call's answer: text for the model and, when json is not NULL, a JSON object as
      * structured content. is_error marks a failure the agent must act on; the text says what
      * happened and what to do next. The first result wins; a later one, or one after cancel, is
-     * dropped. Invalid UTF-8 is replaced. Returns 0, or a negative code (json not an object: an
-     * error answer was given). [worker] */
+     * dropped. Invalid UTF-8 is replaced. Some clients show their model only one of the two
+     * (Codex 0.171.0 and Claude Code 2.1.197: the JSON), so whatever the model must read stands
+     * in both. Returns 0, or a negative code (json not an object: an error answer was given).
+     * [worker] */
     int32_t (*result)(struct kcap_call *call, int32_t is_error, const char *text,
                       size_t text_len, const char *json, size_t json_len);
 

@@ -130,7 +130,8 @@ START_TEST(a_file_somebody_else_changed_is_left)
 {
     struct buf expected = BUF_INIT(100);
 
-    ck_assert_int_eq(atomic_write_if(path, &expected, "one", 3, 0600), 0); /* as expected: none */
+    ck_assert_int_eq(atomic_write_if(path, &expected, "one", 3, 0600),
+                     0); /* as expected: none */
     ck_assert_int_eq(atomic_write_if(path, &expected, "two", 3, 0600), -ESTALE);
     expect(path, "one", 0600);
     buf_adds(&expected, "one");

@@ -185,16 +185,20 @@ job_is_done(struct job *job)
     return done;
 }
 
-bool
-job_has_start(struct flows *flows, const char *start_id)
+struct job *
+job_find_start(struct flows *flows, const char *start_id)
 {
-    bool found = false;
+    struct job *job;
 
     (void)pthread_mutex_lock(&flows->lock);
-    for (struct job *job = flows->jobs; job; job = job->next)
-        found = found || (job->start_id && strcmp(job->start_id, start_id) == 0);
+    for (job = flows->jobs; job; job = job->next) {
+        if (job->start_id && strcmp(job->start_id, start_id) == 0)
+            break;
+    }
+    if (job)
+        job->refs++;
     (void)pthread_mutex_unlock(&flows->lock);
-    return found;
+    return job;
 }
 
 int32_t

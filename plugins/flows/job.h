@@ -61,8 +61,8 @@ int32_t job_await(struct job *job, struct kcap_call *call, int64_t began_ns);
 
 bool job_is_done(struct job *job);
 
-/* Whether a start of the ledger is one of our own jobs. */
-bool job_has_start(struct flows *flows, const char *start_id);
+/* One more reference to the start of the ledger if it is one of our own jobs, else NULL. */
+struct job *job_find_start(struct flows *flows, const char *start_id);
 
 /* One more reference to a round of that run that is on its way (or failed unheard), NULL when
  * there is none. */

@@ -71,6 +71,8 @@ add_line(struct buf *to, const struct event *event)
     add_text(to, "target_kind", event->target_kind);
     add_text(to, "target_ref", event->target_ref);
     add_text(to, "target_title", event->target_title);
+    add_text(to, "args_mark", event->args_mark);
+    add_text(to, "target_mark", event->target_mark);
     buf_adds(to, "}\n");
 }
 
@@ -89,6 +91,8 @@ apply_line(struct runs *runs, const char *session, const char *line, size_t len)
         .target_kind = json_str(json, "target_kind"),
         .target_ref = json_str(json, "target_ref"),
         .target_title = json_str(json, "target_title"),
+        .args_mark = json_str(json, "args_mark"),
+        .target_mark = json_str(json, "target_mark"),
     };
 
     if (!name || !json_int(json, "at_ms", &event.wall_ms))
@@ -162,6 +166,8 @@ add_run(struct buf *to, const struct run *run)
         .target_kind = run->target_kind,
         .target_ref = run->target_ref,
         .target_title = run->target_title,
+        .args_mark = run->args_mark,
+        .target_mark = run->target_mark,
     };
 
     add_line(to, &event);
@@ -216,20 +222,13 @@ add_bytes(int fd, const struct buf *line)
     return (size_t)n == line->len ? 0 : -ENOSPC;
 }
 
-int
-journal_append(const char *dir, const char *session, const struct event *event)
+/* Called with the lock held. */
+static int
+append(const char *path, int fd, off_t len, const struct event *event)
 {
-    AUTO_FREE char *path = file_path(dir, session);
     AUTO_BUF struct buf line = BUF_INIT(MAX_LINE_LEN);
-    AUTO_CLOSE int fd = -1;
-    off_t len = 0;
     int r;
 
-    if (!path)
-        return -ENOMEM;
-    r = open_locked(path, &fd, &len);
-    if (r < 0)
-        return r;
     if (is_torn(fd, len))
         buf_addc(&line, '\n');
     add_line(&line, event);
@@ -239,6 +238,40 @@ journal_append(const char *dir, const char *session, const struct event *event)
     if (r == 0 && len > REWRITE_OVER_LEN)
         r = rewrite(path, event->wall_ms);
     return r;
+}
+
+int
+journal_append(const char *dir, const char *session, const struct event *event)
+{
+    AUTO_FREE char *path = file_path(dir, session);
+    AUTO_CLOSE int fd = -1;
+    off_t len = 0;
+    int r;
+
+    if (!path)
+        return -ENOMEM;
+    r = open_locked(path, &fd, &len);
+    return r < 0 ? r : append(path, fd, len, event);
+}
+
+int
+journal_claim(const char *dir, const struct event *start, const struct runs *passed,
+              struct runs *ret_found)
+{
+    AUTO_FREE char *path = file_path(dir, start->session);
+    AUTO_RUNS struct runs runs = {.items = NULL};
+    AUTO_CLOSE int fd = -1;
+    off_t len = 0;
+    int r;
+
+    if (!path)
+        return -ENOMEM;
+    r = open_locked(path, &fd, &len);
+    if (r == 0)
+        r = journal_load(dir, start->session, &runs);
+    if (r == 0)
+        r = runs_take_double(&runs, start, passed, ret_found);
+    return r < 0 ? r : append(path, fd, len, start);
 }
 
 int

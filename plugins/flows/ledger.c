@@ -79,14 +79,16 @@ ledger_fault(struct flows *flows)
 
 /* The lock of another process is waited for, but neither for long nor beyond the call. */
 static int
-append(struct flows *flows, struct kcap_call *call, const struct event *event)
+append(struct flows *flows, struct kcap_call *call, const struct event *event,
+       const struct runs *passed, struct runs *ret_found)
 {
     const struct kcap_host *host = flows->host;
     int64_t until_ns = host->now_ns(host) + LOCK_LIMIT_NS;
     int r;
 
     for (;;) {
-        r = journal_append(flows->journal_dir, event->session, event);
+        r = ret_found ? journal_claim(flows->journal_dir, event, passed, ret_found)
+                      : journal_append(flows->journal_dir, event->session, event);
         if (r != -EWOULDBLOCK || !call || host->now_ns(host) >= until_ns ||
             host->wait(call, KCAP_SEQ_NONE, NULL, 0, host->now_ns(host) + LOCK_PAUSE_NS) !=
                 KCAP_WAIT_TIMEOUT)
@@ -106,7 +108,7 @@ note(struct flows *flows, struct kcap_call *call, const struct event *event)
     (void)pthread_mutex_unlock(&flows->lock);
     if (r < 0)
         flows->host->log(flows->host, KCAP_LOG_ERROR, "flows: out of memory");
-    return flows->journal_dir ? append(flows, call, &now) : 0;
+    return flows->journal_dir ? append(flows, call, &now, NULL, NULL) : 0;
 }
 
 void
@@ -116,6 +118,47 @@ ledger_note(struct flows *flows, struct kcap_call *call, const struct event *eve
 
     if (r < 0)
         set_fault(flows, r);
+}
+
+/* What memory knows counts where the journal may lack it. */
+static int
+claim_in_memory(struct flows *flows, const struct event *start, const struct runs *passed,
+                struct runs *ret_found)
+{
+    AUTO_FREE char *fault = ledger_fault(flows);
+    int r;
+
+    (void)pthread_mutex_lock(&flows->lock);
+    r = fault ? runs_take_double(&flows->memory, start, passed, ret_found) : 0;
+    if (r == 0)
+        r = runs_apply(&flows->memory, start);
+    (void)pthread_mutex_unlock(&flows->lock);
+    return r;
+}
+
+int
+ledger_claim(struct flows *flows, struct kcap_call *call, const struct event *start,
+             const struct runs *passed, struct runs *ret_found)
+{
+    struct event now = *start;
+    int r = 0;
+
+    now.wall_ms = flows->host->wall_ms(flows->host);
+    if (flows->journal_dir)
+        r = append(flows, call, &now, passed, ret_found);
+    if (r == -EEXIST || r == -ENOMEM)
+        return r;
+    if (r < 0)
+        set_fault(flows, r);
+    r = claim_in_memory(flows, &now, passed, ret_found);
+    if (r < 0 && flows->journal_dir) /* this start is not made: the line must not stand */
+        (void)append(flows, call,
+                     &(struct event){.kind = EVENT_START_FAILED,
+                                     .wall_ms = now.wall_ms,
+                                     .session = now.session,
+                                     .start_id = now.start_id},
+                     NULL, NULL);
+    return r;
 }
 
 /* While the journal works it knows all that memory does, and what other processes did. */

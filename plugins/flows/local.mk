@@ -12,6 +12,7 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/lookup.c plugins/flows/lookup.h \
 	plugins/flows/plugin.c \
 	plugins/flows/render.c plugins/flows/render.h \
+	plugins/flows/repeat.c plugins/flows/repeat.h \
 	plugins/flows/round.c \
 	plugins/flows/runs.c plugins/flows/runs.h \
 	plugins/flows/session.c \

@@ -11,10 +11,9 @@
 #include "lib/text.h"
 #include "view.h"
 
-#define LOOKUP_LIMIT_MS    10000
-#define MAX_LISTED         200
-#define MAX_ERROR          16384
-#define START_FORGOTTEN_MS (INT64_C(3600) * 1000)
+#define LOOKUP_LIMIT_MS 10000
+#define MAX_LISTED      200
+#define MAX_ERROR       16384
 
 void
 lookup_fini(struct lookup *lookup)

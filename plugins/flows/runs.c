@@ -22,6 +22,8 @@ run_fini(struct run *run)
     free(run->target_kind);
     free(run->target_ref);
     free(run->target_title);
+    free(run->args_mark);
+    free(run->target_mark);
     free(run->status);
     free(run->round_status);
 }
@@ -114,6 +116,8 @@ describe(struct run *run, const struct event *event)
     r |= run_set(&run->target_kind, event->target_kind);
     r |= run_set(&run->target_ref, event->target_ref);
     r |= run_set(&run->target_title, event->target_title);
+    r |= run_set(&run->args_mark, event->args_mark);
+    r |= run_set(&run->target_mark, event->target_mark);
     return r < 0 ? -ENOMEM : 0;
 }
 
@@ -162,6 +166,8 @@ copy(struct runs *to, const struct run *from)
         .target_kind = from->target_kind,
         .target_ref = from->target_ref,
         .target_title = from->target_title,
+        .args_mark = from->args_mark,
+        .target_mark = from->target_mark,
     };
 
     if (!run)
@@ -184,6 +190,38 @@ runs_merge(struct runs *to, const struct runs *from, const char *session)
             return -ENOMEM;
     }
     return 0;
+}
+
+static bool
+may_double(const struct run *run, const struct event *start, const struct runs *passed)
+{
+    bool other_server = start->server && start->server[0] && !same(run->server, start->server);
+
+    if (!same(run->session, start->session) || other_server ||
+        find(passed, run->start_id, run->run_id))
+        return false;
+    return run->run_id ? !run_is_delivered(run, start->wall_ms)
+                       : start->wall_ms - run->started_ms < START_FORGOTTEN_MS;
+}
+
+int
+runs_take_double(const struct runs *runs, const struct event *start, const struct runs *passed,
+                 struct runs *ret_found)
+{
+    const struct run *equal = NULL, *related = NULL;
+
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run *run = &runs->items[i];
+        if (!may_double(run, start, passed))
+            continue;
+        if (same(run->args_mark, start->args_mark))
+            equal = run;
+        else if (same(run->target_mark, start->target_mark))
+            related = run;
+    }
+    if (!equal && !related)
+        return 0;
+    return copy(ret_found, equal ? equal : related) < 0 ? -ENOMEM : -EEXIST;
 }
 
 bool

@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A start without an outcome counts no longer than this. */
+#define START_FORGOTTEN_MS (INT64_C(3600) * 1000)
+
 enum event_kind {
     EVENT_START,        /* a start is about to be sent */
     EVENT_START_FAILED, /* and made no run */
@@ -28,11 +31,13 @@ struct event {
     const char *session; /* key; not in the journal, where it is the file's name */
     const char *start_id, *run_id, *server;
     const char *definition, *target_kind, *target_ref, *target_title;
+    const char *args_mark, *target_mark; /* START: equal ones mean equal arguments, targets */
 };
 
 struct run {
     char *session, *start_id, *run_id, *server;
     char *definition, *target_kind, *target_ref, *target_title;
+    char *args_mark, *target_mark;
     int64_t started_ms, updated_ms;
     int64_t round;    /* last one known, 0 for none */
     int64_t shown_ms; /* when the outcome of that round was written, 0 for never */
@@ -58,6 +63,12 @@ void runs_remove(struct runs *runs, size_t at);
 
 /* Copies into to what from has of that session and to has not. Returns 0 or -ENOMEM. */
 int runs_merge(struct runs *to, const struct runs *from, const char *session);
+
+/* Copies to ret_found (empty before) the newest run that this start would double: of its
+ * session and server, with its arguments or else its target, not delivered, and not among
+ * passed. Returns 0 when there is none, -EEXIST or -ENOMEM. */
+int runs_take_double(const struct runs *runs, const struct event *start,
+                     const struct runs *passed, struct runs *ret_found);
 
 /* Whether the outcome has reached the client: written, and no cancel crossed it. */
 bool run_is_delivered(const struct run *run, int64_t now_ms);

@@ -11,6 +11,7 @@
 #include "ledger.h"
 #include "lib/auto.h"
 #include "lib/text.h"
+#include "repeat.h"
 #include "settle.h"
 #include "show.h"
 
@@ -188,23 +189,41 @@ shorten(const char *text)
     return text ? strndup(text, text_prefix(text, strlen(text), JOB_MAX_TITLE)) : NULL;
 }
 
-static void
-note_start(struct flows *flows, struct kcap_call *call, const struct job *job,
-           const cJSON *args)
+static char *
+mark_target(const cJSON *args, const struct session *session)
+{
+    AUTO_BUF struct buf text = BUF_INIT(MAX_BODY_LEN);
+
+    args_add_member(&text, "target_kind", json_str(args, "target_kind"));
+    args_add_member(&text, "target_ref", json_str(args, "target_ref"));
+    args_add_member(&text, "project", session->project);
+    return buf_ok(&text) ? repeat_mark(text.data) : NULL;
+}
+
+/* Notes the start, if it is to be made; returns as repeat_claim. */
+static int32_t
+claim(const struct subject *subject, const struct job *job, const cJSON *args)
 {
     AUTO_FREE char *definition = shorten(json_str(args, "kind"));
     AUTO_FREE char *target_kind = shorten(json_str(args, "target_kind"));
     AUTO_FREE char *target_ref = shorten(json_str(args, "target_ref"));
+    AUTO_FREE char *args_mark = repeat_mark(job->body);
+    AUTO_FREE char *target_mark = mark_target(args, subject->session);
 
-    ledger_note(flows, call,
-                &(struct event){.kind = EVENT_START,
-                                .session = job->session,
-                                .start_id = job->start_id,
-                                .server = api_server(flows),
-                                .definition = definition,
-                                .target_kind = target_kind,
-                                .target_ref = target_ref,
-                                .target_title = job->title});
+    if (!args_mark || !target_mark)
+        return KCAP_E_NOMEM;
+    return repeat_claim(subject,
+                        &(struct event){.kind = EVENT_START,
+                                        .session = job->session,
+                                        .start_id = job->start_id,
+                                        .server = api_server(subject->flows),
+                                        .definition = definition,
+                                        .target_kind = target_kind,
+                                        .target_ref = target_ref,
+                                        .target_title = job->title,
+                                        .args_mark = args_mark,
+                                        .target_mark = target_mark},
+                        json_bool(args, "new_run", false));
 }
 
 static void
@@ -247,7 +266,9 @@ start_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args
                          });
     if (!job)
         return KCAP_E_NOMEM;
-    note_start(flows, call, job, args);
+    r = claim(&subject, job, args);
+    if (r != KCAP_WAIT_TIMEOUT)
+        return r;
     r = show_over(&subject, "started");
     if (r != KCAP_WAIT_TIMEOUT) {
         note_not_started(flows, call, job);

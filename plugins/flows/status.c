@@ -136,7 +136,8 @@ add_doubts(struct buf *to, struct flows *flows, const struct lookup *lookup)
         return; /* it would have listed what those starts made */
     for (size_t i = 0; i < lookup->starts.n; i++) {
         const char *title = lookup->starts.items[i].target_title;
-        if (job_has_start(flows, lookup->starts.items[i].start_id))
+        AUTO_JOB struct job *job = job_find_start(flows, lookup->starts.items[i].start_id);
+        if (job)
             continue;
         buf_adds(to, "a start was sent whose outcome is unknown: ");
         text_add_line(to, title ? title : "", title ? strlen(title) : 0);

@@ -32,7 +32,9 @@ static const char start_description[] = BLOCKS
     "work only when the answer says workspace: borrowed; so put what matters into context. "
     "vendor chooses the reviewer (it need not be your own); model needs vendor and is "
     "passed on as it is. A flow that several participants share starts without a round. "
-    "Long rounds are normal.";
+    "The very same start again joins the flow that is there and costs nothing; another one "
+    "for the same target is refused while that is open, unless new_run is true. Long rounds "
+    "are normal.";
 
 static const char start_schema[] =
     "{\"type\":\"object\",\"properties\":{"
@@ -52,7 +54,9 @@ static const char start_schema[] =
     "\"vendor\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Which reviewer, if "
     "the user named one.\"},"
     "\"model\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Which of the "
-    "vendor's models, if the user named one.\"}},"
+    "vendor's models, if the user named one.\"},"
+    "\"new_run\":{\"type\":\"boolean\",\"description\":\"Start another flow although there "
+    "is one: only when the user wants two.\"}},"
     "\"required\":[\"kind\",\"target_kind\",\"target_ref\",\"target_title\",\"context\"],"
     "\"additionalProperties\":false}";
 

@@ -19,6 +19,9 @@
 #define START_ARGS                                                                  \
     "{\"kind\":\"code-review\",\"target_kind\":\"commit\",\"target_ref\":\"HEAD\"," \
     "\"target_title\":\"T\",\"context\":\"c\"}"
+#define NEW_RUN_ARGS                                                                \
+    "{\"kind\":\"code-review\",\"target_kind\":\"commit\",\"target_ref\":\"HEAD\"," \
+    "\"target_title\":\"T\",\"context\":\"c\",\"new_run\":true}"
 #define CODED(code, message) "{\"error\":\"" code "\",\"message\":\"" message "\"}"
 
 /* What servers say of the run u1. */

@@ -497,7 +497,7 @@ START_TEST(each_host_call_may_fail)
     static const struct {
         const char *tool, *args;
     } tools[] = {
-        {START, START_ARGS},
+        {START, NEW_RUN_ARGS},
         {ROUND, "{\"flow_run_id\":\"u1\",\"context\":\"c\"}"},
         {STATUS, "{\"wait\":true}"},
         {CLOSE, "{\"flow_run_id\":\"u1\"}"},

@@ -7,6 +7,7 @@ process_tests = \
 	tests/process/test_install.py \
 	tests/process/test_loader.py \
 	tests/process/test_login.py \
+	tests/process/test_repeat.py \
 	tests/process/test_review.py \
 	tests/process/test_reviewer.py \
 	tests/process/test_reviewer_wall.py \

@@ -217,7 +217,8 @@ def test_a_bare_environment_joins_the_same_daemon():
             for env in (full, bare):
                 with Host("--plugin", "flows", env=env, cwd=desk.repo.dir) as host:
                     host.initialize()
-                    assert not host.result("start_review_flow", START, seconds=30).get("isError")
+                    assert not host.result("start_review_flow", dict(START, new_run=True),
+                                           seconds=30).get("isError")
             store = sqlite3.connect(os.path.join(home, ".local", "state", "kcap", "flowd.db"))
             assert store.execute("SELECT count(*) FROM rounds").fetchone() == (2,)
             store.close()

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "repeat.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ledger.h"
+#include "lib/auto.h"
+#include "lib/text.h"
+
+#define LOOK_LIMIT_MS  20000
+#define MAX_NOTE       16384
+#define START_LIMIT_NS (10 * NS_PER_SEC) /* for another process to hear of its start */
+#define START_PAUSE_NS (200 * NS_PER_MS)
+#define SERVER_LAG_MS  10000
+
+/* What a run that is in the way means. */
+#define PASS KCAP_WAIT_TIMEOUT /* nothing: ask again without it */
+
+struct repeat {
+    const struct subject *subject;
+    const struct run *run;
+    bool equal;       /* its arguments, too */
+    int64_t until_ns; /* a start of another process is waited for until then */
+};
+
+char *
+repeat_mark(const char *text)
+{
+    char mark[33];
+
+    (void)snprintf(mark, sizeof mark, "%016llx%016llx",
+                   (unsigned long long)text_hash(text, UINT64_C(0xcbf29ce484222325)),
+                   (unsigned long long)text_hash(text, UINT64_C(0x84222325cbf29ce4)));
+    return strdup(mark);
+}
+
+static int64_t
+age_ms(const struct repeat *repeat)
+{
+    const struct kcap_host *host = repeat->subject->flows->host;
+
+    return host->wall_ms(host) - repeat->run->started_ms;
+}
+
+/* The subject with a line that says which start is joined; the line is in note. */
+static struct subject
+joining(const struct repeat *repeat, struct buf *note)
+{
+    struct subject subject = *repeat->subject;
+
+    buf_addf(note,
+             "joined: the very same start was made %lld s ago, and its result is not known to "
+             "have reached you; nothing new was started. Only \"new_run\": true starts "
+             "another.\n",
+             (long long)(age_ms(repeat) / 1000));
+    subject.note = buf_str(note);
+    return subject;
+}
+
+/* The same target with other arguments. */
+static int32_t
+refuse(const struct repeat *repeat, const char *status)
+{
+    return show_run_error(
+        repeat->subject,
+        &(struct head){.run_id = repeat->run->run_id,
+                       .status = status,
+                       .round = repeat->run->round,
+                       .next_step = STEP_WAIT},
+        "Error: a flow for the same target, started with other arguments, is open in this "
+        "session; nothing was started by this call. Follow that one, or close it. If the user "
+        "wants another one beside it, call start_review_flow again with \"new_run\": true.");
+}
+
+/* ---- a start without an id so far ---- */
+
+static int32_t
+show_unknown(const struct repeat *repeat)
+{
+    AUTO_BUF struct buf error = BUF_INIT(MAX_NOTE);
+
+    buf_addf(&error,
+             "Error: the very same start was sent %lld s ago, and what became of it is not "
+             "known; nothing was started by this call. If get_review_flow_status finds no flow "
+             "of it, call start_review_flow again with \"new_run\": true.",
+             (long long)(age_ms(repeat) / 1000));
+    return show_run_error(repeat->subject,
+                          &(struct head){.status = "unknown", .next_step = STEP_FIND},
+                          buf_str(&error));
+}
+
+static int32_t
+join_start(const struct repeat *repeat)
+{
+    const struct kcap_host *host = repeat->subject->flows->host;
+    AUTO_BUF struct buf note = BUF_INIT(MAX_NOTE);
+    AUTO_JOB struct job *job = job_find_start(repeat->subject->flows, repeat->run->start_id);
+    int64_t until_ns = host->now_ns(host) + START_PAUSE_NS;
+    struct subject subject;
+    int32_t r;
+
+    if (!repeat->equal)
+        return refuse(repeat, "starting");
+    if (job) {
+        subject = joining(repeat, &note);
+        return show_job(&subject, job);
+    }
+    if (until_ns > repeat->until_ns)
+        return show_unknown(repeat);
+    r = host->wait(repeat->subject->call, KCAP_SEQ_NONE, NULL, 0, until_ns);
+    if (r == KCAP_WAIT_DEADLINE)
+        return show_unknown(repeat);
+    return r == KCAP_WAIT_TIMEOUT ? r : show_end(r);
+}
+
+/* ---- a run ---- */
+
+static int32_t
+show_unseen(const struct repeat *repeat, const struct api_answer *answer, const char *fault)
+{
+    AUTO_BUF struct buf error = BUF_INIT(MAX_NOTE);
+
+    if (fault)
+        buf_addf(&error, "Error: %s", fault);
+    else
+        api_add_error(&error, answer);
+    buf_adds(&error, "\nThis session has started a flow for the same target before; how it "
+                     "stands could not be seen, so nothing was started by this call.");
+    return show_run_error(repeat->subject,
+                          &(struct head){.run_id = repeat->run->run_id,
+                                         .status = "unknown",
+                                         .next_step = STEP_LOOK},
+                          buf_str(&error));
+}
+
+static int32_t
+join_run(const struct repeat *repeat)
+{
+    const struct run *run = repeat->run;
+    struct wait_goal goal = {.run_id = run->run_id,
+                             .round = run->round,
+                             .called_ns = repeat->subject->began_ns,
+                             .fresh = run->round > 0};
+    AUTO_BUF struct buf note = BUF_INIT(MAX_NOTE);
+    struct subject subject = joining(repeat, &note);
+
+    return show_wait(&subject, &goal, 0);
+}
+
+/* One that failed, or that the server has lost, is in nobody's way; an equal one that has ended
+ * well still has a result to give. */
+static int32_t
+judge_run(const struct repeat *repeat, const struct api_answer *answer)
+{
+    struct view view;
+    const char *fault;
+
+    if (answer->kind == API_OK) {
+        fault = view_read_status(answer->json, repeat->run->run_id, &view);
+        if (fault)
+            return show_unseen(repeat, NULL, fault);
+        if (view.run_ended && (!repeat->equal || strcmp(view.status, "failed") == 0))
+            return PASS;
+        return repeat->equal ? join_run(repeat) : refuse(repeat, view.status);
+    }
+    if (answer->status != 404)
+        return show_unseen(repeat, answer, NULL);
+    if (age_ms(repeat) >= SERVER_LAG_MS)
+        return PASS;
+    return repeat->equal ? join_run(repeat) : refuse(repeat, "running");
+}
+
+static int32_t
+look_at_run(const struct repeat *repeat, struct runs *passed)
+{
+    AUTO_FREE char *path = api_path("/api/flows", repeat->run->run_id, "");
+    AUTO_ANSWER struct api_answer answer = {.kind = API_REFUSED};
+    int32_t r;
+
+    if (!path)
+        return KCAP_E_NOMEM;
+    r = api_request(
+        repeat->subject->flows, repeat->subject->call,
+        &(struct api_request){.method = "GET", .path = path, .limit_ms = LOOK_LIMIT_MS},
+        &answer);
+    if (r == KCAP_WAIT_DEADLINE)
+        return show_unseen(repeat, NULL,
+                           "the server did not answer while this call could wait");
+    if (r != 0)
+        return show_end(r);
+    r = judge_run(repeat, &answer);
+    if (r == PASS && runs_apply(passed, &(struct event){.kind = EVENT_RUN,
+                                                        .run_id = repeat->run->run_id}) < 0)
+        return KCAP_E_NOMEM;
+    return r;
+}
+
+/* ---- both ---- */
+
+static int
+claim(const struct subject *subject, const struct event *start, const struct runs *passed,
+      bool new_run, struct runs *ret_found)
+{
+    if (!new_run)
+        return ledger_claim(subject->flows, subject->call, start, passed, ret_found);
+    ledger_note(subject->flows, subject->call, start);
+    return 0;
+}
+
+int32_t
+repeat_claim(const struct subject *subject, const struct event *start, bool new_run)
+{
+    const struct kcap_host *host = subject->flows->host;
+    AUTO_RUNS struct runs passed = {.items = NULL};
+    struct repeat repeat = {.subject = subject,
+                            .until_ns = host->now_ns(host) + START_LIMIT_NS};
+    int32_t r;
+
+    do {
+        AUTO_RUNS struct runs found = {.items = NULL};
+        r = claim(subject, start, &passed, new_run, &found);
+        if (r != -EEXIST)
+            return r < 0 ? KCAP_E_NOMEM : KCAP_WAIT_TIMEOUT;
+        repeat.run = &found.items[0];
+        repeat.equal =
+            repeat.run->args_mark && strcmp(repeat.run->args_mark, start->args_mark) == 0;
+        r = repeat.run->run_id ? look_at_run(&repeat, &passed) : join_start(&repeat);
+    } while (r == PASS);
+    return r;
+}

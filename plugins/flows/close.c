@@ -9,6 +9,7 @@
 #include "ledger.h"
 #include "lib/auto.h"
 #include "lib/text.h"
+#include "messages.h"
 #include "show.h"
 
 #define CLOSE_LIMIT_MS 30000
@@ -16,7 +17,7 @@
 static int32_t
 show_closed(const struct subject *subject, const char *run_id, const cJSON *doc)
 {
-    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
+    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT), ids = BUF_INIT(MAX_IDS_LEN);
     const char *status = json_str(doc, "status");
     struct head head = {.run_id = run_id,
                         .status = status ? status : "closed",
@@ -27,6 +28,7 @@ show_closed(const struct subject *subject, const char *run_id, const cJSON *doc)
                     .kind = EVENT_CLOSED, .session = subject->session->key, .run_id = run_id});
     render_head(&text, &head);
     render_audit(&text, doc);
+    messages_render(subject, run_id, doc, &text, &ids); /* closing has acknowledged them */
     return render_result(subject->flows->host, subject->call, false, &head, &text, NULL);
 }
 

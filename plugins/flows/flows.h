@@ -16,8 +16,16 @@
 /* How often a client that asked for it hears that a call is alive. */
 #define PROGRESS_NS (15 * NS_PER_SEC)
 
+/* How many messages are recognised when they come again. */
+#define MAX_SEEN 512
+
 struct job;
 struct shown;
+
+struct seen_message {
+    uint64_t serial; /* of the call that showed it; 0: none */
+    uint64_t mark;
+};
 
 struct flows {
     const struct kcap_host *host;
@@ -28,6 +36,8 @@ struct flows {
     struct runs memory;   /* of all sessions, by their key */
     struct job *jobs;     /* posts in flight, and failed ones nobody has heard of */
     struct shown *shown;  /* answers given whose fate is not known yet */
+    struct seen_message seen[MAX_SEEN];
+    size_t n_seen;
 };
 
 /* Who asks. */

@@ -10,6 +10,7 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/journal.c plugins/flows/journal.h \
 	plugins/flows/ledger.c plugins/flows/ledger.h \
 	plugins/flows/lookup.c plugins/flows/lookup.h \
+	plugins/flows/messages.c plugins/flows/messages.h \
 	plugins/flows/plugin.c \
 	plugins/flows/render.c plugins/flows/render.h \
 	plugins/flows/repeat.c plugins/flows/repeat.h \

@@ -12,6 +12,7 @@
 #include "ledger.h"
 #include "lib/auto.h"
 #include "lib/paths.h"
+#include "messages.h"
 #include "tools.h"
 
 static const struct kcap_option server_url = {
@@ -80,6 +81,7 @@ static void
 flows_settled(void *ctx, uint64_t serial, uint32_t outcome)
 {
     ledger_settled(ctx, serial, outcome);
+    messages_settled(ctx, serial, outcome);
 }
 
 static void

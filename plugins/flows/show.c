@@ -8,6 +8,7 @@
 
 #include "ledger.h"
 #include "lib/auto.h"
+#include "messages.h"
 
 static const char not_a_failure[] =
     "This is normal: a review takes minutes, and this call ended only because its client lets "
@@ -91,7 +92,7 @@ add_previous(struct buf *text, const struct view *view)
 int32_t
 show_view(const struct subject *subject, const struct view *view, bool is_error)
 {
-    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
+    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT), ids = BUF_INIT(MAX_IDS_LEN);
     const cJSON *count = json_get(view->doc, "round_count");
     struct head head = {
         .run_id = view->run_id,
@@ -100,6 +101,7 @@ show_view(const struct subject *subject, const struct view *view, bool is_error)
         .result_kind = view->result_kind,
         .next_step = render_next_step(view),
     };
+    int32_t r;
 
     render_head(&text, &head);
     add_note(&text, subject);
@@ -117,6 +119,10 @@ show_view(const struct subject *subject, const struct view *view, bool is_error)
     render_participants(&text, view);
     render_reviewer(&text, "The reviewer's words", view->result_text);
     add_previous(&text, view);
+    messages_render(subject, view->run_id, view->doc, &text, &ids);
+    r = messages_ack(subject, view->run_id, &ids);
+    if (r != 0)
+        return show_end(r);
     expect_shown(subject, view);
     return render_result(subject->flows->host, subject->call, is_error, &head, &text, NULL);
 }

@@ -75,7 +75,8 @@ static const char round_description[] = BLOCKS
     "Hands your changes back to the reviewer of an open flow and waits for the round's "
     "result. Address the findings first, then say in context what was changed, finding by "
     "finding, and why anything was not. Also the way to go on when a round ended without a "
-    "result (unclear, failed): the flow stays open. Long rounds are normal.";
+    "result (unclear, failed): the flow stays open. Messages in an answer may come twice: act "
+    "once per message_id. Long rounds are normal.";
 
 static const char round_schema[] =
     "{\"type\":\"object\",\"properties\":{"

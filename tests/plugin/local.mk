@@ -19,6 +19,7 @@ plugin_tests = \
 	tests/plugin/test_flows_find \
 	tests/plugin/test_flows_journal \
 	tests/plugin/test_flows_ledger \
+	tests/plugin/test_flows_messages \
 	tests/plugin/test_flows_repeat \
 	tests/plugin/test_flows_start \
 	tests/plugin/test_flows_wait \
@@ -53,6 +54,9 @@ tests_plugin_test_flows_journal_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_ledger_SOURCES = tests/plugin/test_flows_ledger.c $(flows_rig)
 tests_plugin_test_flows_ledger_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_ledger_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_messages_SOURCES = tests/plugin/test_flows_messages.c $(flows_rig)
+tests_plugin_test_flows_messages_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_messages_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_repeat_SOURCES = tests/plugin/test_flows_repeat.c $(flows_rig)
 tests_plugin_test_flows_repeat_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_repeat_CFLAGS = $(plugin_cflags)

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "messages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/auto.h"
+#include "lib/text.h"
+
+#define MAX_SHOWN_LEN ((size_t)256 << 10)
+#define MAX_MARK_LEN  ((size_t)8 << 20)
+#define MAX_MESSAGES  50u
+#define MAX_LINE      4096u
+#define MAX_LOG       16384u
+#define ACK_LIMIT_MS  5000 /* both attempts: the answer waits for them */
+#define ACK_PAUSE_NS  (2 * NS_PER_SEC)
+
+struct message {
+    const char *id, *from, *text; /* id may be NULL */
+};
+
+/* ---- which were shown ---- */
+
+/* One name for a message: by its id, or else by what it says. */
+static uint64_t
+mark(const char *run_id, const struct message *message)
+{
+    AUTO_BUF struct buf text = BUF_INIT(MAX_MARK_LEN);
+
+    buf_addf(&text, "%s\n%s\n", run_id, message->id ? "id" : "text");
+    buf_adds(&text, message->id ? message->id : message->from);
+    if (!message->id) {
+        buf_addc(&text, '\n');
+        buf_adds(&text, message->text);
+    }
+    return text_hash(buf_str(&text), UINT64_C(0xcbf29ce484222325));
+}
+
+/* Remembers that the call shows it. Returns whether an earlier one did. */
+static bool
+note_seen(const struct subject *subject, uint64_t of_message)
+{
+    struct flows *flows = subject->flows;
+    uint64_t serial = flows->host->serial(subject->call);
+    bool seen = false;
+
+    (void)pthread_mutex_lock(&flows->lock);
+    for (size_t i = 0; i < MAX_SEEN && !seen; i++)
+        seen = flows->seen[i].serial != 0 && flows->seen[i].mark == of_message;
+    if (!seen)
+        flows->seen[flows->n_seen++ % MAX_SEEN] =
+            (struct seen_message){.serial = serial, .mark = of_message};
+    (void)pthread_mutex_unlock(&flows->lock);
+    return seen;
+}
+
+void
+messages_settled(struct flows *flows, uint64_t serial, uint32_t outcome)
+{
+    if (outcome == KCAP_SETTLED_WRITTEN)
+        return;
+    (void)pthread_mutex_lock(&flows->lock);
+    for (size_t i = 0; i < MAX_SEEN; i++) {
+        if (flows->seen[i].serial == serial)
+            flows->seen[i].serial = 0;
+    }
+    (void)pthread_mutex_unlock(&flows->lock);
+}
+
+/* ---- showing ---- */
+
+static bool
+read_message(const cJSON *item, struct message *ret)
+{
+    const char *from = json_str(item, "from_participant");
+
+    *ret = (struct message){.id = json_str(item, "message_id"),
+                            .from = text_is_blank(from) ? "(unnamed)" : from,
+                            .text = json_str(item, "text")};
+    if (text_is_blank(ret->id))
+        ret->id = NULL;
+    return ret->text != NULL;
+}
+
+static void
+add_id(struct buf *ids, const char *id)
+{
+    buf_adds(ids, ids->len == 0 ? "{\"message_ids\":[" : ",");
+    text_add_json(ids, id, strlen(id));
+}
+
+static void
+render_one(struct buf *text, const struct message *message, bool again)
+{
+    size_t len = strlen(message->text), kept = text_prefix(message->text, len, MAX_SHOWN_LEN);
+    AUTO_FREE char *shown = strndup(message->text, kept);
+
+    buf_addc(text, '\n');
+    render_line(text, "message_from", message->from);
+    render_line(text, "message_id", message->id);
+    if (again)
+        buf_adds(text, "message_note: shown before; act on it once\n");
+    if (kept < len)
+        buf_addf(text, "message_note: cut, %zu of %zu bytes are shown\n", kept, len);
+    render_reviewer(text, "The message", shown);
+}
+
+void
+messages_render(const struct subject *subject, const char *run_id, const cJSON *doc,
+                struct buf *text, struct buf *ids)
+{
+    const cJSON *item, *list = json_get(doc, "pending_messages");
+    AUTO_BUF struct buf shown = BUF_INIT(MAX_ANSWER_TEXT);
+    size_t n = 0, n_left = 0, len = 0;
+    struct message message;
+
+    if (!cJSON_IsArray(list))
+        return;
+    cJSON_ArrayForEach(item, list)
+    {
+        bool again;
+        if (!read_message(item, &message))
+            continue;
+        if (n == MAX_MESSAGES || (n > 0 && len + strlen(message.text) > MAX_SHOWN_LEN)) {
+            n_left++; /* comes again, being unacknowledged */
+            continue;
+        }
+        again = note_seen(subject, mark(run_id, &message));
+        if (again && !message.id)
+            continue; /* nothing can stop the server from sending it */
+        render_one(&shown, &message, again);
+        if (message.id)
+            add_id(ids, message.id);
+        len += strlen(message.text);
+        n++;
+    }
+    if (ids->len > 0)
+        buf_adds(ids, "]}");
+    if (n == 0)
+        return;
+    buf_addf(text, "\nmessages: %zu", n);
+    if (n_left > 0)
+        buf_addf(text, " (%zu more with the next call)", n_left);
+    buf_addc(text, '\n');
+    buf_adds(text, buf_str(&shown));
+}
+
+/* ---- acknowledging ---- */
+
+int32_t
+messages_ack(const struct subject *subject, const char *run_id, struct buf *ids)
+{
+    const struct kcap_host *host = subject->flows->host;
+    AUTO_FREE char *path = api_path("/api/flows", run_id, "/messages/ack");
+    AUTO_BUF struct buf line = BUF_INIT(MAX_LOG);
+    int64_t end_ns = host->now_ns(host) + ACK_LIMIT_MS * NS_PER_MS;
+    int32_t r = KCAP_WAIT_TIMEOUT;
+
+    if (ids->len == 0 || !buf_ok(ids) || !path)
+        return 0;
+    for (int attempt = 0; attempt < 2 && r == KCAP_WAIT_TIMEOUT; attempt++) {
+        AUTO_ANSWER struct api_answer answer = {.kind = API_REFUSED};
+        r = api_request(
+            subject->flows, subject->call,
+            &(struct api_request){.method = "POST",
+                                  .path = path,
+                                  .body = ids->data,
+                                  .body_len = ids->len,
+                                  .limit_ms = (end_ns - host->now_ns(host)) / NS_PER_MS},
+            &answer);
+        if (r != 0)
+            break;
+        if (answer.status >= 200 && answer.status < 300)
+            return 0;
+        buf_clear(&line);
+        api_add_error(&line, &answer);
+        if (attempt == 1 || host->now_ns(host) + ACK_PAUSE_NS >= end_ns)
+            break;
+        r = host->wait(subject->call, KCAP_SEQ_NONE, NULL, 0,
+                       host->now_ns(host) + ACK_PAUSE_NS);
+    }
+    kcap_logf(host, KCAP_LOG_WARN,
+              "flows: messages could not be acknowledged and will come again: %s",
+              line.len > 0 ? buf_str(&line) : "no answer in time");
+    return r == KCAP_WAIT_CANCELLED || r == KCAP_WAIT_SHUTDOWN ? r : 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What participants wrote to the driver. Servers send a message again and again until it is
+ * acknowledged. */
+#ifndef KCAP_FLOWS_MESSAGES_H
+#define KCAP_FLOWS_MESSAGES_H
+
+#include "show.h"
+
+#define MAX_IDS_LEN ((size_t)1 << 20) /* of the body that acknowledges messages */
+
+/* Adds the messages of a server's answer about the run, marked like a reviewer's words, and to
+ * ids the body that acknowledges them; ids stays empty when there is nothing to acknowledge. */
+void messages_render(const struct subject *subject, const char *run_id, const cJSON *doc,
+                     struct buf *text, struct buf *ids);
+
+/* Acknowledges them, within seconds and the call's own time. A failure is logged: they come
+ * again. Returns 0, or KCAP_WAIT_CANCELLED or _SHUTDOWN: then nobody wants the answer. */
+int32_t messages_ack(const struct subject *subject, const char *run_id, struct buf *ids);
+
+/* What the call with this serial showed has not been seen unless it was written. */
+void messages_settled(struct flows *flows, uint64_t serial, uint32_t outcome);
+
+#endif

@@ -104,7 +104,7 @@ render_one(struct buf *text, const struct message *message, bool again)
         buf_adds(text, "message_note: shown before; act on it once\n");
     if (kept < len)
         buf_addf(text, "message_note: cut, %zu of %zu bytes are shown\n", kept, len);
-    render_reviewer(text, "The message", shown);
+    render_reviewer(text, "The message", shown, 0);
 }
 
 void

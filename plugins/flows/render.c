@@ -10,7 +10,7 @@
 #include "lib/text.h"
 
 #define MAX_VALUE_LEN    600u
-#define MAX_REVIEW_LEN   ((size_t)512 << 10)
+#define MAX_REVIEW_LEN   ((size_t)256 << 10)
 #define MAX_PARTICIPANTS 50
 
 void
@@ -154,16 +154,32 @@ render_participants(struct buf *to, const struct view *view)
     }
 }
 
+/* Where to begin: at a character, and not behind the end. */
+static size_t
+first_byte(const char *text, size_t len, int64_t offset)
+{
+    size_t first = offset < (int64_t)len ? (size_t)offset : len;
+
+    while (first > 0 && first < len && ((unsigned char)text[first] & 0xc0) == 0x80)
+        first++;
+    return first;
+}
+
 void
-render_reviewer(struct buf *to, const char *heading, const char *text)
+render_reviewer(struct buf *to, const char *heading, const char *text, int64_t offset)
 {
     AUTO_BUF struct buf clean = BUF_INIT(MAX_REVIEW_LEN * 4);
-    size_t len = text ? strlen(text) : 0, kept = text_prefix(text, len, MAX_REVIEW_LEN);
+    size_t len = text ? strlen(text) : 0, first, end;
 
     if (len == 0)
         return;
-    text_add_clean(&clean, text, kept);
-    buf_addf(to, "\n%s (each line begins with \"| \"):\n", heading);
+    first = first_byte(text, len, offset);
+    end = first + text_prefix(text + first, len - first, MAX_REVIEW_LEN);
+    text_add_clean(&clean, text + first, end - first);
+    buf_addf(to, "\n%s (each line begins with \"| \"", heading);
+    if (end - first < len) /* ahead of the text: clients cut off ends */
+        buf_addf(to, "; bytes %zu to %zu of %zu", first, end, len);
+    buf_adds(to, "):\n");
     for (const char *p = buf_str(&clean); *p;) {
         size_t n = strcspn(p, "\n");
         buf_adds(to, "| ");
@@ -171,8 +187,12 @@ render_reviewer(struct buf *to, const char *heading, const char *text)
         buf_addc(to, '\n');
         p += n + (p[n] == '\n');
     }
-    if (kept < len)
-        buf_addf(to, "[cut here: %zu of %zu bytes are shown]\n", kept, len);
+    if (end < len)
+        buf_addf(
+            to,
+            "[cut here: for the rest call get_review_flow_status with this flow_run_id and "
+            "\"offset\": %zu]\n",
+            end);
 }
 
 const char *

@@ -78,7 +78,7 @@ expect_shown(const struct subject *subject, const struct view *view)
 
 /* What an earlier round brought must not pass for the answer to this one. */
 static void
-add_previous(struct buf *text, const struct view *view)
+add_previous(struct buf *text, const struct subject *subject, const struct view *view)
 {
     if (!view->previous_kind && !view->previous_text)
         return;
@@ -86,7 +86,8 @@ add_previous(struct buf *text, const struct view *view)
     if (view->round > 1)
         buf_addf(text, "(of a round before round %lld, which has no result)\n",
                  (long long)view->round);
-    render_reviewer(text, "The reviewer's words about the earlier round", view->previous_text);
+    render_reviewer(text, "The reviewer's words about the earlier round", view->previous_text,
+                    view->result_text ? 0 : subject->offset);
 }
 
 int32_t
@@ -117,8 +118,8 @@ show_view(const struct subject *subject, const struct view *view, bool is_error)
         buf_addf(&text, "round_count: %.0f\n", count->valuedouble);
     render_audit(&text, view->doc);
     render_participants(&text, view);
-    render_reviewer(&text, "The reviewer's words", view->result_text);
-    add_previous(&text, view);
+    render_reviewer(&text, "The reviewer's words", view->result_text, subject->offset);
+    add_previous(&text, subject, view);
     messages_render(subject, view->run_id, view->doc, &text, &ids);
     r = messages_ack(subject, view->run_id, &ids);
     if (r != 0)

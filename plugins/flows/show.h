@@ -14,6 +14,7 @@ struct subject {
     const struct session *session;
     int64_t began_ns; /* of this call */
     const char *note;
+    int64_t offset; /* of the reviewer's words: show them from that byte on */
 };
 
 /* Waits for the job, then for its round. */

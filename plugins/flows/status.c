@@ -272,6 +272,7 @@ get_review_flow_status(struct flows *flows, struct kcap_call *call, const cJSON 
                               .session = &session,
                               .began_ns = flows->host->now_ns(flows->host)};
 
+    (void)json_int(args, "offset", &subject.offset);
     if (run_id && !run_id[0])
         return show_error(flows, call,
                           "flow_run_id is blank: leave it out to have the flow found.");

@@ -112,7 +112,10 @@ static const char status_schema[] =
     "leave it out to have it found.\"},"
     "\"wait\":{\"type\":\"boolean\",\"description\":\"Wait until the round is done.\"},"
     "\"session_id\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Another session "
-    "whose flow is meant; leave it out for this one.\"}},"
+    "whose flow is meant; leave it out for this one.\"},"
+    "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Show the reviewer's "
+    "words "
+    "from this byte on; an answer that was cut names it.\"}},"
     "\"additionalProperties\":false}";
 
 static const struct flows_tool status_tool = {

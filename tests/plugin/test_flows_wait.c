@@ -442,9 +442,66 @@ START_TEST(long_result_is_cut_with_a_note)
         memcpy(p + i, _i == 0 ? "xx" : "\\n", 2);
     (void)strcpy(p + len, "\"}");
     text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", &reply, 1, false);
-    rig_has(text, _i == 0 ? "[cut here: 524288 of 1200000 bytes"
-                          : "[cut here: 524288 of 600000 bytes");
+    rig_has(text, _i == 0 ? "; bytes 0 to 262144 of 1200000):\n"
+                          : "; bytes 0 to 262144 of 600000):\n");
+    rig_has(text,
+            "[cut here: for the rest call get_review_flow_status with this flow_run_id and "
+            "\"offset\": 262144]\n");
     free(body);
+}
+END_TEST
+
+/* The pages, as the answers name them, are the whole text, and none begins in a character. */
+START_TEST(pages_are_the_whole_text)
+{
+    const char *lead = _i == 0 ? "{\"status\":\"waiting\",\"round_status\":\"findings\","
+                                 "\"round_result_text\":\"x"
+                               : "{\"status\":\"waiting\",\"round_number\":2,\"round_status\":"
+                                 "\"unclear\",\"last_result_text\":\"x";
+    size_t len = 600000, got = 0, n_pages = 0;
+    char *body = malloc(len + 200), *p = body, args[80];
+    struct fake_reply reply = {.body = body};
+    unsigned long long offset = 0;
+    const char *text, *at;
+
+    p += sprintf(p, "%s", lead);
+    for (size_t i = 0; i < len; i += 2)
+        memcpy(p + i, "\xc3\xa9", 2);
+    (void)strcpy(p + len, "\"}");
+    do {
+        (void)sprintf(args, "{\"flow_run_id\":\"u1\",\"offset\":%llu}", offset);
+        text = rig_ask(STATUS, args, &reply, 1, false);
+        at = strstr(text, "\n| ");
+        ck_assert_ptr_nonnull(at);
+        ck_assert_ptr_null(strstr(text, "\xef\xbf\xbd"));
+        got += strcspn(at + 3, "\n");
+        at = strstr(text, "\"offset\": ");
+        offset = at ? strtoull(at + strlen("\"offset\": "), NULL, 10) : 0;
+    } while (++n_pages < 9 && offset > 0);
+    ck_assert_uint_eq(n_pages, 3);
+    ck_assert_uint_eq(got, len + 1);
+    free(body);
+}
+END_TEST
+
+/* Whatever the offset is, no character is torn and nothing lies behind the end. */
+START_TEST(odd_offsets)
+{
+    static const struct {
+        const char *args, *says;
+    } offsets[] = {
+        {"0", "| \xc3\xa9x\n"},
+        {"1", "; bytes 2 to 3 of 3):\n| x\n"},
+        {"3", "; bytes 3 to 3 of 3):\n"},
+        {"9007199254740991", "; bytes 3 to 3 of 3):\n"},
+    };
+    const struct fake_reply reply = {.body =
+                                         "{\"status\":\"waiting\",\"round_status\":"
+                                         "\"findings\",\"round_result_text\":\"\xc3\xa9x\"}"};
+    char args[80];
+
+    (void)sprintf(args, "{\"flow_run_id\":\"u1\",\"offset\":%s}", offsets[_i].args);
+    rig_has(rig_ask(STATUS, args, &reply, 1, false), offsets[_i].says);
 }
 END_TEST
 
@@ -465,6 +522,8 @@ add(TCase *tests)
     tcase_add_loop_test(tests, errors_name_the_run, 0, N_ROWS(errors));
     tcase_add_loop_test(tests, unknown_id_points_to_the_look_up, 0, 3);
     tcase_add_loop_test(tests, long_result_is_cut_with_a_note, 0, 2);
+    tcase_add_loop_test(tests, pages_are_the_whole_text, 0, 2);
+    tcase_add_loop_test(tests, odd_offsets, 0, 4);
 }
 
 int

@@ -11,6 +11,7 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/ledger.c plugins/flows/ledger.h \
 	plugins/flows/lookup.c plugins/flows/lookup.h \
 	plugins/flows/messages.c plugins/flows/messages.h \
+	plugins/flows/origin.c plugins/flows/origin.h \
 	plugins/flows/plugin.c \
 	plugins/flows/render.c plugins/flows/render.h \
 	plugins/flows/repeat.c plugins/flows/repeat.h \
@@ -23,6 +24,7 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/status.c \
 	plugins/flows/tools.c plugins/flows/tools.h \
 	plugins/flows/view.c plugins/flows/view.h \
-	plugins/flows/waiting.c plugins/flows/waiting.h
+	plugins/flows/waiting.c plugins/flows/waiting.h \
+	services/http/repository.c services/http/repository.h
 plugins_flows_flows_la_LDFLAGS = $(plugin_ldflags)
 plugins_flows_flows_la_LIBADD = lib/libkcap.la $(CJSON_LIBS)

@@ -11,6 +11,7 @@
 #include "ledger.h"
 #include "lib/auto.h"
 #include "lib/text.h"
+#include "origin.h"
 #include "repeat.h"
 #include "settle.h"
 #include "show.h"
@@ -153,7 +154,8 @@ check(const cJSON *args, char *space, size_t size)
 }
 
 static char *
-compose(const cJSON *args, const struct session *session, const char *vendor, const char *model)
+compose(const struct kcap_host *host, const cJSON *args, const struct session *session,
+        const char *vendor, const char *model)
 {
     static const char *const copied[] = {"kind",         "target_kind", "target_ref",
                                          "target_title", "context",     "instructions",
@@ -168,6 +170,9 @@ compose(const cJSON *args, const struct session *session, const char *vendor, co
     args_add_member(&body, "requesting_cwd", session->project);
     args_add_member(&body, "requesting_repo_root", session->repository);
     args_add_member(&body, "repo_path", session->repository);
+    if (session->repository && origin_add_repository(&body, session->repository) < 0)
+        return NULL;
+    origin_add_machine(&body, host);
     buf_adds(&body, ",\"async\":true");
     return buf_take(&body, NULL);
 }
@@ -255,7 +260,8 @@ start_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args
         return show_error(flows, call, fault);
     if (session_find(flows->host, call, NULL, &session) < 0)
         return KCAP_E_NOMEM;
-    body = compose(args, &session, vendor, model); /* before the order takes both */
+    body =
+        compose(flows->host, args, &session, vendor, model); /* before the order takes both */
     job = job_new(flows, &(struct job){
                              .session = strdup(session.key),
                              .start_id = make_start_id(flows->host),

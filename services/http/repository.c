@@ -153,7 +153,7 @@ url_value(char *line)
 static void
 read_remotes(struct repository *to, char *text)
 {
-    bool in_remote = false;
+    bool in_remote = false, in_origin = false;
     char *next;
 
     for (char *line = text; line; line = next) {
@@ -161,10 +161,15 @@ read_remotes(struct repository *to, char *text)
         next = strchr(line, '\n');
         if (next)
             *next++ = '\0';
-        if (line[strspn(line, " \t")] == '[')
+        if (line[strspn(line, " \t")] == '[') {
             in_remote = strncasecmp(line + strspn(line, " \t"), "[remote \"", 9) == 0;
-        else if (in_remote && (url = url_value(line)) != NULL)
+            in_origin =
+                in_remote && strncmp(line + strspn(line, " \t") + 9, "origin\"]", 8) == 0;
+        } else if (in_remote && (url = url_value(line)) != NULL) {
             add_remote(to, url);
+            if (in_origin && !to->origin)
+                to->origin = repository_normalise(url);
+        }
     }
 }
 
@@ -187,6 +192,7 @@ void
 repository_fini(struct repository *repository)
 {
     free(repository->root);
+    free(repository->origin);
     for (size_t i = 0; i < repository->n_remotes; i++)
         free(repository->remotes[i]);
     *repository = (struct repository){.root = NULL};

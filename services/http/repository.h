@@ -11,6 +11,7 @@ struct repository {
     char *root; /* where .git is; the directory itself outside of any */
     char *remotes[REPOSITORY_MAX_REMOTES]; /* "host/owner/repo", see repository_normalise */
     size_t n_remotes;
+    char *origin; /* the first of "origin", spelled likewise; NULL: none */
 };
 
 /* Returns 0 or KCAP_E_NOMEM. Remotes in files that git's configuration includes are not seen.

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 struct rig rig;
-char rig_state_dir[64];
+char rig_state_dir[64], rig_config_dir[80];
 static struct fake_call last;
 
 const struct fake_reply rig_running[3] = {
@@ -27,6 +27,7 @@ begin(void)
 {
     rig.fake = fake_host_new();
     fake_host_setenv(rig.fake, "KCAP_STATE_DIR", rig_state_dir);
+    fake_host_setenv(rig.fake, "KCAP_CONFIG_DIR", rig_config_dir);
     ck_assert_int_eq(rig.plugin->init(fake_host_table(rig.fake), &rig.ctx), 0);
 }
 
@@ -43,6 +44,7 @@ rig_setup(void)
 {
     (void)snprintf(rig_state_dir, sizeof rig_state_dir, "/tmp/kcap-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(rig_state_dir));
+    (void)snprintf(rig_config_dir, sizeof rig_config_dir, "%s/config", rig_state_dir);
     rig.plugin = fake_host_load("plugins/flows/flows.so", "kcap_plugin_v1");
     begin();
 }

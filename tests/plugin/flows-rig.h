@@ -49,7 +49,7 @@ extern const struct fake_reply rig_running[3];
 extern const struct fake_reply rig_finished[2];
 
 extern struct rig rig;
-extern char rig_state_dir[];
+extern char rig_state_dir[], rig_config_dir[]; /* the latter is not there at first */
 
 /* Fixture: a plugin in a fresh state directory, and its end. */
 void rig_setup(void);

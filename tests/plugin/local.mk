@@ -20,6 +20,7 @@ plugin_tests = \
 	tests/plugin/test_flows_journal \
 	tests/plugin/test_flows_ledger \
 	tests/plugin/test_flows_messages \
+	tests/plugin/test_flows_origin \
 	tests/plugin/test_flows_repeat \
 	tests/plugin/test_flows_start \
 	tests/plugin/test_flows_wait \
@@ -57,6 +58,11 @@ tests_plugin_test_flows_ledger_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_messages_SOURCES = tests/plugin/test_flows_messages.c $(flows_rig)
 tests_plugin_test_flows_messages_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_messages_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_origin_SOURCES = \
+	tests/plugin/test_flows_origin.c $(flows_rig) \
+	plugins/flows/args.c plugins/flows/origin.c services/http/repository.c
+tests_plugin_test_flows_origin_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_origin_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_repeat_SOURCES = tests/plugin/test_flows_repeat.c $(flows_rig)
 tests_plugin_test_flows_repeat_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_repeat_CFLAGS = $(plugin_cflags)

@@ -149,6 +149,7 @@ START_TEST(without_a_journal_it_goes_on)
     fake_host_free(old);
     rig.fake = fake_host_new();
     fake_host_setenv(rig.fake, "KCAP_STATE_DIR", "/proc/none");
+    fake_host_setenv(rig.fake, "KCAP_CONFIG_DIR", rig_config_dir);
     ck_assert_int_eq(rig.plugin->init(fake_host_table(rig.fake), &rig.ctx), 0);
     rig_has(fake_host_log(rig.fake), "/proc/none");
 

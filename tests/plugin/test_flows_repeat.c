@@ -252,6 +252,7 @@ START_TEST(without_a_journal_this_process_knows)
     fake_host_free(rig.fake);
     rig.fake = fake_host_new();
     fake_host_setenv(rig.fake, "KCAP_STATE_DIR", "/proc/none");
+    fake_host_setenv(rig.fake, "KCAP_CONFIG_DIR", rig_config_dir);
     ck_assert_int_eq(rig.plugin->init(fake_host_table(rig.fake), &rig.ctx), 0);
     start_and_vanish();
     rig_has(rig_ask(START, START_ARGS, finished, 2, false), "joined: ");

@@ -19,6 +19,7 @@ free_order(const struct job *order)
     free(order->start_id);
     free(order->run_id);
     free(order->title);
+    free(order->project);
     free(order->vendor);
     free(order->model);
     free(order->body);
@@ -55,6 +56,7 @@ job_unref(struct job *job)
     if (!last)
         return;
     free_order(job);
+    preference_fini(&job->preference);
     cJSON_Delete(job->doc);
     free(job->error);
     free(job);

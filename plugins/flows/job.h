@@ -9,6 +9,7 @@
 
 #include "api.h"
 #include "flows.h"
+#include "preference.h"
 #include "view.h"
 
 #define JOB_MAX_TITLE 300u /* bytes of a title that are kept */
@@ -30,7 +31,8 @@ struct job {
     char *session, *start_id, *run_id; /* run_id: a round for that run; NULL: a start */
     char *title;
     char *vendor, *model;
-    char *body; /* of a start: without its last member and brace (see start.c) */
+    char *project; /* of a start: where its session is */
+    char *body;    /* of a start: without its last member and brace (see start.c) */
 
     /* the outcome; fixed once done */
     enum job_end end;
@@ -38,8 +40,9 @@ struct job {
     struct view view; /* borrowed from doc */
     bool may_exist;   /* FAILED without an id: the server may have acted all the same */
     char *error;
-    bool run_unknown; /* FAILED: the server knows no such run */
-    int attempts;     /* posts made because the server asked for it */
+    bool run_unknown;             /* FAILED: the server knows no such run */
+    int attempts;                 /* posts made because the server asked for it */
+    struct preference preference; /* of a start that named no vendor and had to */
 };
 
 /* A job for that order; every string is given (freed also on failure). NULL when out of memory.

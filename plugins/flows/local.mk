@@ -13,6 +13,7 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/messages.c plugins/flows/messages.h \
 	plugins/flows/origin.c plugins/flows/origin.h \
 	plugins/flows/plugin.c \
+	plugins/flows/preference.c plugins/flows/preference.h \
 	plugins/flows/render.c plugins/flows/render.h \
 	plugins/flows/repeat.c plugins/flows/repeat.h \
 	plugins/flows/round.c \
@@ -25,6 +26,8 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/tools.c plugins/flows/tools.h \
 	plugins/flows/view.c plugins/flows/view.h \
 	plugins/flows/waiting.c plugins/flows/waiting.h \
-	services/http/repository.c services/http/repository.h
+	services/http/profile.c services/http/profile.h \
+	services/http/repository.c services/http/repository.h \
+	services/http/userconfig.c services/http/userconfig.h
 plugins_flows_flows_la_LDFLAGS = $(plugin_ldflags)
 plugins_flows_flows_la_LIBADD = lib/libkcap.la $(CJSON_LIBS)

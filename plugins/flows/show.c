@@ -10,6 +10,8 @@
 #include "lib/auto.h"
 #include "messages.h"
 
+#define MAX_NOTE 32768
+
 static const char not_a_failure[] =
     "This is normal: a review takes minutes, and this call ended only because its client lets "
     "no call last longer. The reviewer goes on. Do not start another flow, do not close this "
@@ -260,11 +262,25 @@ show_job_failed(const struct subject *subject, struct job *job)
                           buf_str(&error));
 }
 
+/* Waits for the round of a job that is done. */
+static int32_t
+show_done(const struct subject *subject, struct job *job)
+{
+    struct wait_goal goal = {.called_ns = subject->began_ns, .fresh = true};
+
+    if (job->end == JOB_FINISHED)
+        return show_view(subject, &job->view, job->view.run_ended && is_failed(&job->view));
+    goal.run_id = job->view.run_id;
+    goal.round = job->view.round;
+    return show_wait(subject, &goal, job->started_ns);
+}
+
 int32_t
 show_job(const struct subject *subject, struct job *job)
 {
+    AUTO_BUF struct buf note = BUF_INIT(MAX_NOTE);
+    struct subject noted = *subject;
     int32_t r = job_await(job, subject->call, subject->began_ns);
-    struct wait_goal goal = {.called_ns = subject->began_ns, .fresh = true};
 
     if (r == KCAP_WAIT_DEADLINE)
         return show_in_progress(subject, job);
@@ -272,9 +288,10 @@ show_job(const struct subject *subject, struct job *job)
         return show_broken(subject, job->run_id, r);
     if (job->end == JOB_FAILED)
         return show_job_failed(subject, job);
-    if (job->end == JOB_FINISHED)
-        return show_view(subject, &job->view, job->view.run_ended && is_failed(&job->view));
-    goal.run_id = job->view.run_id;
-    goal.round = job->view.round;
-    return show_wait(subject, &goal, job->started_ns);
+    if (!job->preference.vendor)
+        return show_done(subject, job);
+    render_line(&note, "reviewer_from_saved_preference", job->preference.vendor);
+    add_note(&note, subject);
+    noted.note = buf_str(&note);
+    return show_done(&noted, job);
 }

@@ -39,7 +39,9 @@ post(struct job *job, struct kcap_call *bg_call, const struct route *route,
     struct api_request request = {
         .method = "POST", .path = route->path, .limit_ms = POST_LIMIT_MS};
 
-    buf_addf(&body, "%s,\"client_flow_protocol_version\":%d}", job->body, route->protocol);
+    buf_adds(&body, job->body);
+    args_add_member(&body, "vendor", job->preference.vendor);
+    buf_addf(&body, ",\"client_flow_protocol_version\":%d}", route->protocol);
     if (!buf_ok(&body))
         return KCAP_E_NOMEM;
     request.body = body.data;
@@ -56,16 +58,23 @@ lacks_route(const struct api_answer *answer)
     return answer->kind == API_STATUS && answer->status == 404;
 }
 
+static const char *
+wanted_vendor(const struct job *job)
+{
+    return job->vendor ? job->vendor : job->preference.vendor;
+}
+
 /* What the server must repeat, or the reviewer is not the one that was asked for. */
 static const char *
 check_echo(const struct job *job)
 {
     const char *vendor = json_str(job->doc, "applied_reviewer_vendor");
+    const char *wanted = wanted_vendor(job);
 
     if (job->model && (text_is_blank(json_str(job->doc, "applied_reviewer_model")) ||
                        text_is_blank(json_str(job->doc, "reviewer_model_equivalence_key"))))
         return "the server did not confirm the reviewer's model";
-    if (job->vendor && (!vendor || strcmp(vendor, job->vendor) != 0))
+    if (wanted && (!vendor || strcmp(vendor, wanted) != 0))
         return "the server did not confirm the reviewer's vendor";
     return NULL;
 }
@@ -102,16 +111,53 @@ give_up_run(struct job *job, struct kcap_call *bg_call, const char *fault)
     return 0;
 }
 
+static int32_t
+post_by_route(struct job *job, struct kcap_call *bg_call, struct api_answer *ret)
+{
+    bool has_vendor = wanted_vendor(job) != NULL;
+    int32_t r = post(job, bg_call, has_vendor ? &route_v4 : &route_v2, ret);
+
+    if (r != 0 || !has_vendor || !lacks_route(ret))
+        return r;
+    api_answer_fini(ret);
+    return post(job, bg_call, job->model ? &route_v3 : &route_v2, ret);
+}
+
+static bool
+is_coded(const struct api_answer *answer, const char *code)
+{
+    return answer->kind == API_CODED && strcmp(answer->code, code) == 0;
+}
+
+/* Says in the error what the saved preference has to do with it. */
+static int32_t
+explain_preference(struct job *job, const char *error, bool is_stale)
+{
+    AUTO_BUF struct buf line = BUF_INIT(MAX_ERROR * 2);
+
+    buf_adds(&line, error);
+    if (is_stale)
+        preference_add_stale(&line, &job->preference);
+    else
+        preference_add_missing(&line, &job->preference);
+    job_fail(job, false, buf_str(&line));
+    return 0;
+}
+
 int32_t
 job_run_start(struct job *job, struct kcap_call *bg_call)
 {
     AUTO_ANSWER struct api_answer answer = {.kind = API_REFUSED};
+    bool no_vendor, is_stale;
     const char *fault;
-    int32_t r = post(job, bg_call, job->vendor ? &route_v4 : &route_v2, &answer);
+    int32_t r = post_by_route(job, bg_call, &answer);
 
-    if (r == 0 && job->vendor && lacks_route(&answer)) {
+    no_vendor = r == 0 && !job->vendor && is_coded(&answer, "reviewer_vendor_required");
+    if (no_vendor)
+        r = preference_find(job->flows->host, job->project, &job->preference);
+    if (r == 0 && job->preference.vendor) {
         api_answer_fini(&answer);
-        r = post(job, bg_call, job->model ? &route_v3 : &route_v2, &answer);
+        r = post_by_route(job, bg_call, &answer);
     }
     if (r != 0)
         return r;
@@ -124,7 +170,13 @@ job_run_start(struct job *job, struct kcap_call *bg_call)
                        "or its address is wrong");
         return 0;
     }
+    is_stale = job->preference.vendor && (is_coded(&answer, "reviewer_vendor_unavailable") ||
+                                          is_coded(&answer, "unknown_vendor"));
     job_take_answer(job, &answer);
+    if (job->end == JOB_FAILED && (is_stale || (no_vendor && !job->preference.vendor))) {
+        AUTO_FREE char *error = take_ptr(job->error);
+        return explain_preference(job, error ? error : "", is_stale);
+    }
     fault = job->end == JOB_FAILED ? NULL : check_echo(job);
     return fault ? give_up_run(job, bg_call, fault) : 0;
 }
@@ -266,11 +318,12 @@ start_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args
                              .session = strdup(session.key),
                              .start_id = make_start_id(flows->host),
                              .title = shorten(json_str(args, "target_title")),
+                             .project = strdup(session.project),
                              .body = take_ptr(body),
                              .vendor = take_ptr(vendor),
                              .model = take_ptr(model),
                          });
-    if (!job)
+    if (!job || !job->project)
         return KCAP_E_NOMEM;
     r = claim(&subject, job, args);
     if (r != KCAP_WAIT_TIMEOUT)

@@ -21,6 +21,7 @@ plugin_tests = \
 	tests/plugin/test_flows_ledger \
 	tests/plugin/test_flows_messages \
 	tests/plugin/test_flows_origin \
+	tests/plugin/test_flows_preference \
 	tests/plugin/test_flows_repeat \
 	tests/plugin/test_flows_start \
 	tests/plugin/test_flows_wait \
@@ -45,6 +46,9 @@ tests_plugin_daemon_test_flows_daemon_SOURCES = \
 	tests/plugin/daemon/test_flows_daemon.c $(flows_rig)
 tests_plugin_daemon_test_flows_daemon_LDADD = $(plugin_ldadd)
 tests_plugin_daemon_test_flows_daemon_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_preference_SOURCES = tests/plugin/test_flows_preference.c $(flows_rig)
+tests_plugin_test_flows_preference_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_preference_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_find_SOURCES = tests/plugin/test_flows_find.c $(flows_rig)
 tests_plugin_test_flows_find_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_find_CFLAGS = $(plugin_cflags)

@@ -14,18 +14,23 @@ START = {"kind": "code-review", "target_kind": "commit", "target_ref": "HEAD", "
 
 
 class Desk(flowd.Place):
-    """A home, a repository with one tidy commit, a daemon, and a git that waits until it is let go."""
+    """A home, a repository with one tidy commit, a daemon, and, if wanted, a git that waits until it is let go."""
+
+    def __init__(self, slow=True):
+        super().__init__()
+        self.slow = slow
 
     def __enter__(self):
         self.repo = flowd.Repo(self)
         self.repo.write("README.md", "# Tidy\n")
         self.repo.commit("first")
-        self.git = flowd.SlowGit(self)
-        self.daemon = flowd.Flowd(place=self, env={"PATH": self.git.path})
+        self.git = flowd.SlowGit(self) if self.slow else None
+        self.daemon = flowd.Flowd(place=self, env={"PATH": self.git.path} if self.git else None)
         return self
 
     def __exit__(self, *_):
-        self.git.close()
+        if self.git:
+            self.git.close()
         self.daemon.end()
 
     def host(self, *args):
@@ -91,6 +96,20 @@ def test_four_processes_at_once():
         assert len({result["structuredContent"]["flow_run_id"] for result in results}) == 1, results
         assert sum("joined: " in text_of(result) for result in results) == 3, results
         assert desk.rounds() == [(1, "clean")], desk.rounds()
+
+
+def test_a_cancel_crosses_the_answer():
+    """The client gives up when its answer is ready, and repeats the call: the same review, with its result."""
+    with Desk(slow=False) as desk, desk.host() as host:
+        for n in range(1, 13):
+            args = dict(START, context="please review %d" % n)
+            id = host.call("start_review_flow", args)
+            wait_for(lambda: [status for _, status in desk.rounds()].count("clean") == n, 20, "the verdict")
+            host.send("notifications/cancelled", {"requestId": id})
+            result = host.answer(host.call("start_review_flow", args), 30)["result"]
+            assert result["structuredContent"]["result_kind"] == "clean", result
+            assert "joined: " in text_of(result) and len(desk.rounds()) == n, (result, desk.rounds())
+            host.result("close_review_flow", {"flow_run_id": result["structuredContent"]["flow_run_id"]})
 
 
 main(globals())

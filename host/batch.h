@@ -8,6 +8,7 @@
 
 #include "host/host.h"
 #include "lib/buf.h"
+#include "lib/span.h"
 
 struct batch;
 struct kcap_call;
@@ -28,5 +29,12 @@ void batch_skip(struct batch *batch);
 /* No member is left to be read. The batch goes when it is complete; do not use it afterwards.
  */
 void batch_seal(struct batch *batch);
+
+/* Whether a call of this id has been answered, but its array has not left. */
+bool batch_has_id(struct host *host, struct span id);
+
+/* Takes such an answer out of its array. Returns the call, whose reference is the caller's now,
+ * or NULL. */
+struct kcap_call *batch_cancel(struct host *host, struct span id);
 
 #endif

@@ -32,14 +32,15 @@ call_new(struct host *host, enum call_kind kind)
     return call;
 }
 
-/* Under lock. True when the caller must free it. */
+/* Under lock. True when the caller must free it; from here on nobody may take a reference. */
 static bool
 drop_ref(struct kcap_call *call)
 {
+    call->over = call->over || call->refs == 1;
     return --call->refs == 0;
 }
 
-/* Empties a call. Its shell stays for a while, marked over, so that a plugin which uses a
+/* Empties a call that is over. Its shell stays for a while, so that a plugin which uses a
  * handle after its call returned is refused instead of writing into freed memory. */
 static void
 call_free(struct kcap_call *call)
@@ -47,6 +48,7 @@ call_free(struct kcap_call *call)
     struct host *host = call->host;
     struct kcap_call *oldest;
 
+    (void)pthread_mutex_lock(&host->lock);
     waits_close(call);
     free(call->id);
     free(call->progress_token);
@@ -54,9 +56,7 @@ call_free(struct kcap_call *call)
     free(call->args);
     free(call->text);
     caller_fini(&call->caller);
-    *call = (struct kcap_call){.host = host, .over = true, .wake_fd = -1, .poll_fd = -1};
-
-    (void)pthread_mutex_lock(&host->lock);
+    call->id = call->progress_token = call->capabilities = call->args = call->text = NULL;
     oldest = host->over[host->next_over % HOST_OVER];
     host->over[host->next_over++ % HOST_OVER] = call;
     (void)pthread_mutex_unlock(&host->lock);
@@ -161,16 +161,18 @@ run_tool(struct kcap_call *call)
                                     "defect of the plugin.";
     struct host *host = call->host;
     AUTO_BUF struct buf why = BUF_INIT(64u << 10);
-    bool cancelled, answered;
+    bool over, answered;
     int32_t r;
 
     (void)pthread_mutex_lock(&host->lock);
-    cancelled = call->cancelled;
+    over = call->cancelled || call->answered; /* while it waited for its turn */
     (void)pthread_mutex_unlock(&host->lock);
-    if (!cancelled && !arguments_prepare(call, call->schema, &why)) {
+    if (!over && !arguments_prepare(call, call->schema, &why)) {
         call_answer_error(call, buf_str(&why));
-    } else if (!cancelled) {
+    } else if (!over) {
+        (void)pthread_mutex_lock(&host->lock);
         call->entered = true;
+        (void)pthread_mutex_unlock(&host->lock);
         r = host->plugin.desc.call(host->ctx, call, call->tool, call->args, call->args_len);
         if (r < 0)
             log_linef(KCAP_LOG_WARN, "tool %s returned %d", call->tool->name, r);
@@ -202,7 +204,7 @@ run_call(void *arg)
     }
 
     (void)pthread_mutex_lock(&host->lock);
-    call->returned = true;
+    call->returned = call->over = true;
     if (call->cancelled && !call->answered && call->outcome == 0)
         call->outcome = KCAP_SETTLED_CANCELLED;
     settle(call);
@@ -289,8 +291,14 @@ call_answer(struct kcap_call *call, const struct answer *answer)
 {
     struct host *host = call->host;
     AUTO_BUF struct buf line = BUF_INIT(REPLY_MAX_LEN);
+    bool last, usable;
 
-    if (call->kind != CALL_TOOL || call->over)
+    (void)pthread_mutex_lock(&host->lock);
+    usable = call->kind == CALL_TOOL && !call->over;
+    if (usable)
+        call->refs++; /* the line is made without the lock */
+    (void)pthread_mutex_unlock(&host->lock);
+    if (!usable)
         return KCAP_E_INVALID;
     if (host->wire)
         reply_call(&line, call, answer);
@@ -302,8 +310,11 @@ call_answer(struct kcap_call *call, const struct answer *answer)
         if (call->answered && call->entered)
             settled_remember(call);
     }
+    last = drop_ref(call);
     (void)pthread_cond_broadcast(&host->changed);
     (void)pthread_mutex_unlock(&host->lock);
+    if (last)
+        call_free(call);
     if (host->wire)
         wire_flush(host->wire);
     return KCAP_OK;
@@ -327,6 +338,7 @@ calls_has_id(struct host *host, struct span id)
     for (struct kcap_call *call = host->calls; call && !found; call = call->next)
         found = call->id && !call->answered && !call->cancelled &&
                 span_same(id, (struct span){call->id, strlen(call->id)});
+    found = found || batch_has_id(host, id);
     (void)pthread_mutex_unlock(&host->lock);
     return found;
 }
@@ -363,20 +375,41 @@ call_cancel(struct kcap_call *call)
     (void)pthread_mutex_unlock(&call->host->lock);
 }
 
+/* A member of a batch that was answered, but whose array waits for others, can still be taken
+ * back. */
+static bool
+cancel_in_batch(struct host *host, struct span id, struct kcap_call **ret_free)
+{
+    struct kcap_call *call = batch_cancel(host, id);
+
+    if (!call)
+        return false;
+    call->cancelled = true;
+    call->outcome = KCAP_SETTLED_CANCELLED;
+    settled_forget(call);
+    settle(call);
+    *ret_free = drop_ref(call) ? call : NULL;
+    return true;
+}
+
 void
 calls_cancel(struct host *host, struct span id)
 {
+    struct kcap_call *call, *last = NULL;
+
     (void)pthread_mutex_lock(&host->lock);
-    for (struct kcap_call *call = host->calls; call; call = call->next) {
+    for (call = host->calls; call; call = call->next) {
         if (call->id && !call->answered && !call->cancelled &&
-            span_same(id, (struct span){call->id, strlen(call->id)})) {
-            cancel_locked(call);
-            (void)pthread_mutex_unlock(&host->lock);
-            return;
-        }
+            span_same(id, (struct span){call->id, strlen(call->id)}))
+            break;
     }
-    settled_late_cancel(host, id);
+    if (call)
+        cancel_locked(call);
+    else if (!cancel_in_batch(host, id, &last))
+        settled_late_cancel(host, id);
     (void)pthread_mutex_unlock(&host->lock);
+    if (last)
+        call_free(last);
 }
 
 int64_t
@@ -386,7 +419,11 @@ calls_tick(struct host *host, int64_t now_ns)
                                   "the end of its window. What it started "
                                   "may still be going on.";
     int64_t next_ns = KCAP_TIME_NEVER;
+    static const char not_started[] =
+        "This call was not started: the calls before it took the whole of "
+        "its window. Call again.";
     struct kcap_call *late = NULL;
+    bool late_entered = false;
 
     (void)pthread_mutex_lock(&host->lock);
     for (struct kcap_call *call = host->calls; call; call = call->next) {
@@ -398,9 +435,10 @@ calls_tick(struct host *host, int64_t now_ns)
         if (at_ns <= now_ns) {
             if (!call->ended)
                 waits_wake(call);
-            at_ns += CALLS_GRACE_NS;
+            at_ns += call->entered ? CALLS_GRACE_NS : 0;
             if (at_ns <= now_ns) {
                 late = call;
+                late_entered = call->entered;
                 late->refs++;
                 next_ns = now_ns; /* one a turn */
                 break;
@@ -411,8 +449,9 @@ calls_tick(struct host *host, int64_t now_ns)
     }
     (void)pthread_mutex_unlock(&host->lock);
     if (late) {
-        log_linef(KCAP_LOG_WARN, "tool %s overran its window", late->tool->name);
-        call_answer_error(late, overrun);
+        log_linef(KCAP_LOG_WARN, "tool %s %s its window", late->tool->name,
+                  late_entered ? "overran" : "was not started in");
+        call_answer_error(late, late_entered ? overrun : not_started);
         call_unref(late);
     }
     return next_ns;

@@ -53,7 +53,7 @@ struct kcap_call {
     void *bg_arg;
 
     /* How it goes; under host->lock. */
-    bool over; /* returned and settled: a handle that is used from here on is stale */
+    bool over; /* the plugin returned: a handle that is used from here on is stale */
     bool cancelled, answered, returned;
     bool entered;       /* the plugin has been called, so it is told the outcome */
     bool host_answered; /* the answer was not the plugin's */

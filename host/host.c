@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "host/log.h"
 
@@ -35,7 +36,7 @@ host_open(struct host *host, const struct cli *cli)
 {
     int r;
 
-    *host = (struct host){.cli = cli};
+    *host = (struct host){.cli = cli, .wake_main_fd = -1};
     (void)pthread_mutex_init(&host->lock, NULL);
     (void)pthread_mutex_init(&host->extension_lock, NULL);
     clock_cond_init(&host->changed);
@@ -56,6 +57,14 @@ host_open(struct host *host, const struct cli *cli)
         return -1;
     }
     return 0;
+}
+
+void
+host_wake_main(struct host *host)
+{
+    if (host->wake_main_fd >= 0)
+        (void)eventfd_write(host->wake_main_fd, 1);
+    (void)pthread_cond_broadcast(&host->changed);
 }
 
 void

@@ -13,6 +13,7 @@
 #include "host/loader.h"
 #include "host/workers.h"
 
+struct batch;
 struct wire;
 
 /* An answer of a moment ago, kept so that a cancel that crossed it is recognised. */
@@ -36,6 +37,7 @@ struct host {
     struct workers workers;
     struct wire *wire; /* NULL when a single call or command is run from the shell */
     char *server_info; /* {"name":..,"version":..}, with the wire */
+    int wake_main_fd;  /* eventfd in the main thread's poll set, or -1 */
 
     /* Everything below, and every call's state, is under lock. */
     pthread_mutex_t lock;
@@ -44,6 +46,7 @@ struct host {
     uint64_t seq;
     bool shutdown;
     struct kcap_call *calls; /* all that are not over, newest first */
+    struct batch *batches;   /* whose array has not left (batch.c) */
     unsigned n_tool_calls;
     uint64_t next_serial;
     struct kcap_call *serial_first,
@@ -58,6 +61,10 @@ struct host {
 
 /* Loads the plugin that cli names and runs its init. Returns 0, or -1 after logging why. */
 int host_open(struct host *host, const struct cli *cli);
+
+/* Has the main thread look at calls and workers again: work came from another thread than
+ * itself. */
+void host_wake_main(struct host *host);
 
 /* Fills in the function table (table.c). */
 void host_table_init(struct host *host);

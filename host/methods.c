@@ -13,7 +13,8 @@
 #include "lib/auto.h"
 #include "lib/text.h"
 
-#define MAX_CLIENT_LEN 256 /* of a name or version in its raw spelling */
+#define MAX_CAPABILITIES (64u << 10) /* copied for each call; a longer list counts as none */
+#define MAX_CLIENT_LEN   256         /* of a name or version in its raw spelling */
 
 /* A client's name or version, to be freed; NULL when absent or beyond belief. */
 static char *
@@ -35,6 +36,7 @@ run_initialize(struct protocol *protocol, const struct request *request)
     struct span params = request->rpc->params;
     struct span version = span_get(params, "protocolVersion");
     struct span client = span_get(params, "clientInfo");
+    struct span capabilities = span_get(params, "capabilities");
     AUTO_BUF struct buf members = BUF_INIT(8192);
 
     if (span_type(version) != '"') {
@@ -47,9 +49,11 @@ run_initialize(struct protocol *protocol, const struct request *request)
     free(protocol->client_name);
     free(protocol->client_version);
     free(protocol->client_capabilities);
+    protocol->client_capabilities = NULL;
     protocol->client_name = client_text(span_get(client, "name"));
     protocol->client_version = client_text(span_get(client, "version"));
-    protocol->client_capabilities = raw_text(span_get(params, "capabilities"));
+    if (capabilities.len <= MAX_CAPABILITIES)
+        protocol->client_capabilities = raw_text(capabilities);
     buf_addf(&members,
              "\"protocolVersion\":\"%s\",\"capabilities\":{\"tools\":{}},\"serverInfo\":%s",
              protocol->revision, protocol->host->server_info);
@@ -113,7 +117,7 @@ fill_call(const struct protocol *protocol, const struct request *request,
     call->stateless = era->stateless;
     call->id = raw_text(request->rpc->id);
     call->args = span_type(arguments) == '{' ? raw_text(arguments) : strdup("{}");
-    if (span_type(token) == '"' || span_is_integer(token))
+    if (token.len <= RPC_MAX_ID && (span_type(token) == '"' || span_is_integer(token)))
         call->progress_token = raw_text(token);
     if (era->stateless) {
         call->caller.name = client_text(span_get(era->client, "name"));

@@ -13,6 +13,7 @@
 #include "host/wire.h"
 #include "lib/text.h"
 
+#define MAX_BATCH 1000       /* messages */
 #define MAX_REPLY (8u << 20) /* of the answers written here; tools/list is the longest */
 
 /* ---- answers ---- */
@@ -46,18 +47,28 @@ protocol_send_result(struct protocol *protocol, const struct request *request,
     protocol_send(protocol, &line);
 }
 
+static void
+send_error_line(struct protocol *protocol, struct span id, bool null_id, int code,
+                const char *text, const char *data)
+{
+    AUTO_BUF struct buf line = BUF_INIT(MAX_REPLY);
+
+    if (!id.p && null_id)
+        id = (struct span){"null", 4};
+    reply_error(&line, id, code, text, data);
+    protocol_send(protocol, &line);
+}
+
 void
 protocol_send_error(struct protocol *protocol, struct span id, int code, const char *text,
                     const char *data)
 {
-    AUTO_BUF struct buf line = BUF_INIT(MAX_REPLY);
-
     /* Without an id to answer to: null up to 2025-06-18 (as JSON-RPC says), absent since
-     * 2025-11-25 (as its schema says). */
-    if (!id.p && (!protocol->revision || strcmp(protocol->revision, "2025-11-25") != 0))
-        id = (struct span){"null", 4};
-    reply_error(&line, id, code, text, data);
-    protocol_send(protocol, &line);
+     * 2025-11-25 and in the stateless era (as their schemas say). */
+    bool absent = protocol->revision ? strcmp(protocol->revision, "2025-11-25") == 0
+                                     : protocol->stateless_seen;
+
+    send_error_line(protocol, id, !absent, code, text, data);
 }
 
 static void
@@ -93,12 +104,17 @@ handle_request(struct protocol *protocol, const struct rpc *rpc, int64_t arrived
     const char *text = NULL;
     int code;
 
+    code = era_read(rpc->params, &request.era, &text, &requested);
+    protocol->stateless_seen = protocol->stateless_seen || request.era.stateless;
     if (calls_has_id(protocol->host, rpc->id) || listen_has(&protocol->listen, rpc->id)) {
         /* with the id, the client would take this for the first one's answer */
-        send_idless(protocol, "Invalid request: this id is already in use");
+        send_error_line(
+            protocol, (struct span){NULL, 0},
+            !request.era.stateless &&
+                (!protocol->revision || strcmp(protocol->revision, "2025-11-25") != 0),
+            RPC_INVALID_REQUEST, "Invalid request: this id is already in use", NULL);
         return;
     }
-    code = era_read(rpc->params, &request.era, &text, &requested);
     if (code != 0 && (method || code == RPC_UNSUPPORTED_VERSION)) {
         refuse_era(protocol, rpc->id, code, text, requested);
         return;
@@ -165,15 +181,35 @@ handle_message(struct protocol *protocol, const struct rpc *rpc, int64_t arrived
     }
 }
 
+static bool
+is_too_long(struct span array)
+{
+    struct span_iter iter;
+    struct span member;
+    size_t n = 0;
+
+    span_elements(array, &iter);
+    while (span_next_element(&iter, &member) && n <= MAX_BATCH)
+        n++;
+    return n > MAX_BATCH;
+}
+
 static void
 handle_batch(struct protocol *protocol, struct span array, bool has_nul, int64_t arrived_ns)
 {
     struct host *host = protocol->host;
-    struct batch *batch = batch_new(host);
     struct span_iter iter;
+    struct batch *batch;
     struct span member;
     struct rpc rpc;
 
+    if (is_too_long(array)) {
+        send_idless(protocol, "Invalid request: a batch is limited to 1000 messages");
+        return;
+    }
+    (void)pthread_mutex_lock(&host->lock);
+    batch = batch_new(host);
+    (void)pthread_mutex_unlock(&host->lock);
     if (!batch) {
         send_idless(protocol, "Invalid request: out of memory for a batch");
         return;

@@ -13,6 +13,7 @@
 struct protocol {
     struct host *host;
     const char *revision; /* negotiated by initialize; NULL before */
+    bool stateless_seen;  /* a request of that era came */
     char *client_name, *client_version, *client_capabilities; /* of initialize */
     char *tools; /* member "tools" of a tools/list result */
     struct listen listen;

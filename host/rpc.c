@@ -13,10 +13,12 @@ bad(struct rpc *rpc, int code, const char *text)
     rpc->text = text;
 }
 
-/* A string or an integer, and nothing else. */
+/* A string or an integer, and nothing else; not so long that echoing it is a burden. */
 static bool
 is_usable_id(struct span id)
 {
+    if (id.len > RPC_MAX_ID)
+        return false;
     return span_type(id) == '"' || span_is_integer(id);
 }
 
@@ -53,7 +55,8 @@ rpc_read_member(struct span member, struct rpc *ret)
     }
     if (ret->id.p && !is_usable_id(ret->id)) {
         ret->id = (struct span){NULL, 0};
-        bad(ret, RPC_INVALID_REQUEST, "Invalid request: id must be a string or an integer");
+        bad(ret, RPC_INVALID_REQUEST,
+            "Invalid request: id must be a string or an integer of at most 1 KiB");
         return;
     }
     if (!span_is(version, "2.0") || span_type(ret->method) != '"') {

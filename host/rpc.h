@@ -19,6 +19,8 @@
 #define RPC_MISSING_CAPABILITY  (-32021)
 #define RPC_UNSUPPORTED_VERSION (-32022)
 
+#define RPC_MAX_ID 1024 /* bytes of raw text of an id or a progress token */
+
 enum rpc_kind {
     RPC_REQUEST,      /* id and method */
     RPC_NOTIFICATION, /* method, no id */

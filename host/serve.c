@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "host/calls.h"
@@ -124,9 +126,16 @@ host_serve(struct host *host)
         log_line(KCAP_LOG_ERROR, "out of memory");
         return 1;
     }
+    host->wake_main_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (host->wake_main_fd < 0) {
+        log_linef(KCAP_LOG_ERROR, "no eventfd: %s", strerror(errno));
+        return 1;
+    }
     reader_init(&reader, in);
     while (!reader.eof) {
-        struct pollfd readable = {.fd = in, .events = POLLIN};
+        struct pollfd polled[] = {{.fd = in, .events = POLLIN},
+                                  {.fd = host->wake_main_fd, .events = POLLIN}};
+        eventfd_t count;
         struct timespec space;
         int64_t next_ns = tick(host);
         int n;
@@ -136,8 +145,10 @@ host_serve(struct host *host)
             wire_wait_below(host->wire, WIRE_READ_MAX, next_ns);
             continue;
         }
-        n = ppoll(&readable, 1, clock_left(next_ns, &space), NULL);
-        if (n > 0 || (n < 0 && errno != EINTR)) {
+        n = ppoll(polled, 2, clock_left(next_ns, &space), NULL);
+        if (n > 0 && polled[1].revents)
+            (void)eventfd_read(host->wake_main_fd, &count);
+        if ((n > 0 && polled[0].revents) || (n < 0 && errno != EINTR)) {
             reader_fill(&reader);
             handle_lines(&protocol, &reader);
         }

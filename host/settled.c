@@ -48,6 +48,7 @@ queue(struct host *host, uint64_t serial, uint32_t outcome)
     host->settled_last = event;
     if (!host->settling)
         host->settling = workers_submit(&host->workers, tell_settled, host) == KCAP_OK;
+    host_wake_main(host);
 }
 
 static struct answered *
@@ -83,6 +84,17 @@ settled_remember(struct kcap_call *call)
         return;
     free(slot->id);
     *slot = (struct answered){.id = strdup(call->id), .serial = call->serial};
+}
+
+void
+settled_forget(struct kcap_call *call)
+{
+    struct answered *slot = slot_of(call);
+
+    if (slot) {
+        free(slot->id);
+        *slot = (struct answered){.id = NULL};
+    }
 }
 
 void

@@ -13,6 +13,9 @@ void settled_queue(struct kcap_call *call);
 /* Keeps an answered call's id, for a cancel that may be on its way. */
 void settled_remember(struct kcap_call *call);
 
+/* Its answer was taken back before it left. */
+void settled_forget(struct kcap_call *call);
+
 /* A cancel for an id that no running call has: if it was answered a moment ago, the two
  * crossed. */
 void settled_late_cancel(struct host *host, struct span id);

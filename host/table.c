@@ -245,6 +245,7 @@ table_background(const struct kcap_host *table, void (*fn)(struct kcap_call *cal
     struct host *host = host_of(table);
     struct kcap_call *call;
     unsigned running = 0;
+    int32_t r;
 
     (void)pthread_mutex_lock(&host->lock);
     for (call = host->calls; call; call = call->next)
@@ -258,7 +259,9 @@ table_background(const struct kcap_host *table, void (*fn)(struct kcap_call *cal
     call->bg_run = fn;
     call->bg_drop = drop;
     call->bg_arg = arg;
-    return call_start(call);
+    r = call_start(call);
+    host_wake_main(host); /* it adds the thread that this may need */
+    return r;
 }
 
 /* The one extension there is, from its service module. A setup plugin has no network at all. */

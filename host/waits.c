@@ -187,7 +187,9 @@ waits_wake_fd(struct kcap_call *call)
         if (call->wake_fd >= 0)
             call->given_wake_fd = fcntl(call->wake_fd, F_DUPFD_CLOEXEC, 3);
     }
-    fd = call->wake_fd >= 0 && call->given_wake_fd >= 0 ? call->given_wake_fd : KCAP_E_IO;
+    fd = KCAP_E_IO;
+    if (!call->over && call->wake_fd >= 0 && call->given_wake_fd >= 0)
+        fd = call->given_wake_fd;
     if (fd >= 0 && waits_end(call, host_now_ns()))
         raise_fd(call->wake_fd);
     (void)pthread_mutex_unlock(&call->host->lock);

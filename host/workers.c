@@ -91,7 +91,9 @@ workers_submit(struct workers *workers, void (*run)(void *arg), void *arg)
         return KCAP_E_NOMEM;
     *job = (struct job){.run = run, .arg = arg};
     (void)pthread_mutex_lock(&workers->lock);
-    if (workers->queued >= workers->idle && workers->threads < WORKERS_FIRST)
+    if (workers->queued >= workers->idle &&
+        (workers->threads < WORKERS_FIRST ||
+         atomic_load(&workers->blocked) >= workers->threads))
         (void)add_thread(workers);
     if (workers->threads == 0) {
         r = KCAP_E_IO;

@@ -49,7 +49,8 @@ class TempDir:
 
 
 class Host:
-    """A kcap-host with pipes. Lines that come back are sorted into answers (by raw id) and the rest."""
+    """A kcap-host with pipes. Lines that come back are sorted into answers (by raw id) and the rest;
+    the arrays that answer batches are kept apart."""
 
     def __init__(self, *args, env=None, cwd=None, program=HOST, stderr=subprocess.PIPE):
         self.home = None
@@ -58,7 +59,7 @@ class Host:
             env = clean_env(self.home)
         self.process = subprocess.Popen([program, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=stderr, env=env, cwd=cwd)
-        self.lines, self.errors = [], []
+        self.lines, self.arrays, self.errors = [], [], []
         self.changed = threading.Condition()
         self.ended = False
         self.next_id = 0
@@ -77,7 +78,11 @@ class Host:
     def _read_out(self):
         for line in self.process.stdout:
             with self.changed:
-                self.lines.append((time.monotonic(), json.loads(line)))
+                answer = json.loads(line)
+                if isinstance(answer, list):
+                    self.arrays.append(answer)
+                else:
+                    self.lines.append((time.monotonic(), answer))
                 self.changed.notify_all()
         with self.changed:
             self.ended = True

@@ -9,6 +9,10 @@ def fixture(*args, **kwargs):
     return Host("--plugin-file", FIXTURE, *args, **kwargs)
 
 
+def call_message(id, tool, arguments):
+    return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+
+
 def initialized(*args, name="test", version="1", **kwargs):
     host = fixture(*args, **kwargs)
     host.initialize(name, version)
@@ -175,6 +179,49 @@ def test_ways_to_hold_a_call_wrong():
         assert host.wait_exit() == 0
 
 
+def test_results_after_the_call_returned_are_refused():
+    """The late use crosses the freeing of the call, in every order there is."""
+    with initialized() as host:
+        for _ in range(40):
+            for id in [host.call("after_return") for _ in range(40)]:
+                host.answer(id)
+        assert text_of(host.result("echo", {"text": "still here"})) == "still here"
+        host.close()
+        assert host.wait_exit() == 0
+
+
+def test_a_job_runs_while_every_call_waits():
+    with initialized() as host:
+        for _ in range(3):
+            host.call("slow", {"ms": 20000})
+        assert text_of(host.result("wait_for_job")) == "helped"
+
+
+def test_batch_members_can_be_cancelled_after_their_answer():
+    with fixture() as host:
+        host.initialize(revision="2025-03-26")
+        host.write(json.dumps([call_message("a", "after_return", {}), call_message("b", "slow", {"ms": 1000})]) + "\n")
+        host.error_line("stale:")  # it is answered, and the array waits for the other
+        host.send("notifications/cancelled", {"requestId": "a"})
+        host.error_line("settled 1 2")
+        assert text_of(host.answer(host.call("echo", {"text": "again"}, id="a"))["result"]) == "again"
+        array = host.wait_until(lambda: host.arrays, 10, "the array")
+        assert [member["id"] for member in array[0]] == ["b"], array
+
+
+def test_limits_of_a_message():
+    with fixture() as host:
+        host.initialize(revision="2025-03-26")
+        host.write(json.dumps([{"jsonrpc": "2.0", "id": n, "method": "ping"} for n in range(1000)]) + "\n")
+        array = host.wait_until(lambda: host.arrays, 10, "the array")
+        assert [member["id"] for member in array[0]] == list(range(1000))
+        host.write(json.dumps([{"jsonrpc": "2.0", "id": n, "method": "ping"} for n in range(1001)]) + "\n")
+        host.write('{"jsonrpc":"2.0","id":"%s","method":"ping"}\n' % ("i" * 1023))
+        host.answer(host.send("ping", id="last"))
+        errors = [line["error"]["message"] for _, line in host.lines if "error" in line]
+        assert len(errors) == 2 and "limited to 1000" in errors[0] and "1 KiB" in errors[1], errors
+
+
 def test_wake_fd_shows_cancel_and_deadline():
     with initialized() as host:
         id = host.call("wake_fd")
@@ -253,6 +300,17 @@ def test_serial_plugin_is_entered_by_one_at_a_time():
         assert texts == ["step %d, at most 1 inside" % (n + 1) for n in range(39)], texts
         host.error_line("settled 40 1")
         assert not host.has_answer(ids[30]) and not [e for e in host.errors if "settled 31 " in e]
+
+
+def test_a_serial_call_whose_window_went_by_in_line_is_not_started():
+    plugin = os.path.join(paths.BUILDDIR, "tests", "support", ".libs", "serial.so")
+    with Host("--plugin-file", plugin, "--call-window", "0.2") as host:
+        host.initialize()
+        first, second = host.call("deaf_step"), host.call("step")
+        answer = host.answer(second)["result"]
+        assert answer["isError"] and "was not started" in text_of(answer), answer
+        assert text_of(host.answer(first)["result"]).startswith("step 1,")
+        assert text_of(host.result("step")).startswith("step 2,")
 
 
 def test_session_reaches_the_plugin():

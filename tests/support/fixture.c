@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <kcap/plugin.h>
 #include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +283,35 @@ do_background(struct kcap_call *call, const cJSON *args)
     say(call, "started");
 }
 
+static _Atomic bool helped;
+
+static void
+help(struct kcap_call *bg_call, void *arg)
+{
+    (void)bg_call;
+    (void)arg;
+    atomic_store(&helped, true);
+    host->notify(host);
+}
+
+/* Waits for a job of its own, after the host has seen it wait. */
+static void
+do_wait_for_job(struct kcap_call *call, const cJSON *args)
+{
+    uint64_t seq;
+    int32_t r = KCAP_WAIT_CHANGED;
+
+    (void)args;
+    (void)host->wait(call, KCAP_SEQ_NONE, NULL, 0, host->now_ns(host) + 300 * NS_PER_MS);
+    seq = host->seq(host);
+    (void)host->background(host, help, NULL, NULL);
+    while (!atomic_load(&helped) && r == KCAP_WAIT_CHANGED) {
+        r = host->wait(call, seq, NULL, 0, host->now_ns(host) + 3000 * NS_PER_MS);
+        seq = host->seq(host);
+    }
+    say(call, atomic_load(&helped) ? "helped" : "nobody came");
+}
+
 /* Readable once the call ends; an outside poll loop would watch it. */
 static void
 do_wake_fd(struct kcap_call *call, const cJSON *args)
@@ -363,6 +394,8 @@ static const struct tool {
      .run = do_close_wake_fd},
     {TOOL("background", "Starts jobs.", "{\"type\":\"object\"}", NULL, 0),
      .run = do_background},
+    {TOOL("wait_for_job", "Waits for a job.", "{\"type\":\"object\"}", NULL, 0),
+     .run = do_wait_for_job},
     {TOOL("wake_fd", "Polls by itself.", "{\"type\":\"object\"}", NULL, 0), .run = do_wake_fd},
     {TOOL("whoami", "Says who is calling.", "{\"type\":\"object\"}", NULL, 0),
      .run = do_whoami},
@@ -447,19 +480,16 @@ run_hello(void *ctx, struct kcap_call *call, int32_t argc, const char *const *ar
     return fflush(stdout) == 0 ? 7 : 1;
 }
 
-static const struct kcap_tool *const tools[] = {&table[0].tool,  &table[1].tool,
-                                                &table[2].tool,  &table[3].tool,
-                                                &table[4].tool,  &table[5].tool,
-                                                &table[6].tool,  &table[7].tool,
-                                                &table[8].tool,  &table[9].tool,
-                                                &table[10].tool, &table[11].tool,
-                                                &table[12].tool, &table[13].tool,
-                                                &table[14].tool, &table[15].tool,
-                                                &table[16].tool, &table[17].tool,
-                                                &table[18].tool, &table[19].tool,
-                                                &table[20].tool, &table[21].tool,
-                                                &table[22].tool, &table[23].tool,
-                                                &table[24].tool, NULL};
+static const struct kcap_tool *const tools[] = {
+    &table[0].tool,  &table[1].tool,  &table[2].tool,
+    &table[3].tool,  &table[4].tool,  &table[5].tool,
+    &table[6].tool,  &table[7].tool,  &table[8].tool,
+    &table[9].tool,  &table[10].tool, &table[11].tool,
+    &table[12].tool, &table[13].tool, &table[14].tool,
+    &table[15].tool, &table[16].tool, &table[17].tool,
+    &table[18].tool, &table[19].tool, &table[20].tool,
+    &table[21].tool, &table[22].tool, &table[23].tool,
+    &table[24].tool, &table[25].tool, NULL};
 _Static_assert(sizeof tools / sizeof tools[0] == N_TOOLS + 1, "every tool is listed");
 static const struct kcap_command hello = {sizeof hello, 0, "hello", "prints a greeting",
                                           run_hello};

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <kcap/plugin.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,9 +29,10 @@ serial_call(void *ctx, struct kcap_call *call, const struct kcap_tool *tool, con
     char text[64];
 
     (void)ctx;
-    (void)tool;
     (void)args;
     (void)args_len;
+    if (strcmp(tool->name, "deaf_step") == 0)
+        (void)poll(NULL, 0, 600); /* hears nothing of its deadline */
     if (now > atomic_load(&most_inside))
         atomic_store(&most_inside, now);
     (void)host->wait(call, KCAP_SEQ_NONE, NULL, 0, host->now_ns(host) + 20 * NS_PER_MS);
@@ -51,7 +53,12 @@ static const struct kcap_tool step = {.struct_size = sizeof step,
                                       .name = "step",
                                       .description = "Takes 20 ms.",
                                       .input_schema = "{\"type\":\"object\"}"};
-static const struct kcap_tool *const tools[] = {&step, NULL};
+static const struct kcap_tool deaf_step = {.struct_size = sizeof deaf_step,
+                                           .name = "deaf_step",
+                                           .description =
+                                               "Takes 600 ms more, whatever its deadline.",
+                                           .input_schema = "{\"type\":\"object\"}"};
+static const struct kcap_tool *const tools[] = {&step, &deaf_step, NULL};
 
 KCAP_REGISTER(KCAP_CLASS_DRIVER, .threads = KCAP_THREADS_SERIAL, .name = "serial",
               .version = "1", .summary = "one at a time", .tools = tools, .init = serial_init,

@@ -187,7 +187,7 @@ def test_results_after_the_call_returned_are_refused():
                 host.answer(id)
         assert text_of(host.result("echo", {"text": "still here"})) == "still here"
         host.close()
-        assert host.wait_exit() == 0
+        assert host.wait_exit() == 0, host.errors[-40:]
 
 
 def test_a_job_runs_while_every_call_waits():

@@ -210,7 +210,7 @@ do_twice(struct kcap_call *call, const cJSON *args)
     say(call, "second");
 }
 
-static struct kcap_call *kept; /* main and background thread take turns by the host's counter */
+static struct kcap_call *_Atomic kept;
 
 static void
 use_stale_handle(struct kcap_call *bg_call, void *arg)

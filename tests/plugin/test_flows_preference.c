@@ -17,7 +17,7 @@
     "{\"profiles\":{\"default\":{\"flows\":{\"reviewer_vendor\":\"" vendor "\"}}}}"
 #define CLEAN(applied)                                                                         \
     "{\"flow_run_id\":\"u1\",\"status\":\"clean\",\"applied_reviewer_vendor\":\"" applied "\"" \
-                                                                                          "}"
+    "}"
 
 static const struct {
     const char *name, *config, *extra; /* config NULL: no file */

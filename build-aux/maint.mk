@@ -5,7 +5,7 @@ lint:
 
 # Left out, as valgrind 3.19 knows no pidfd_open: whole reviews; test_paths and test_flows_daemon, which
 # start children by it. test_checklist_changes starts kcap-checklist a thousand times.
-VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
+VALGRIND = valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
 valgrind_leaves_out = tests/unit/test_paths tests/plugin/daemon/test_flows_daemon
 valgrind_tests = $(filter-out $(valgrind_leaves_out),$(unit_tests) $(flowd_unit_tests) $(plugin_tests))
 valgrind_process_tests = tests/process/test_host.py \

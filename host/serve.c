@@ -113,8 +113,9 @@ drain(struct host *host)
 int
 host_serve(struct host *host)
 {
-    struct protocol protocol;
-    struct reader reader;
+    static struct protocol
+        protocol; /* one each, until exit: threads may outlive this function */
+    static struct reader reader;
     int in, out;
 
     if (take_stdio(&in, &out) < 0) {

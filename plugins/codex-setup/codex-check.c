@@ -38,22 +38,24 @@ remove_dir(const char *dir)
 }
 
 /* Waits for the child through the host; a child that takes too long, or whose caller left, is
- * ended. */
-static int
-await(struct setup *setup, pid_t pid, int pidfd)
+ * ended. Returns what ended the waiting, KCAP_WAIT_*. */
+static int32_t
+await(struct setup *setup, pid_t pid, int pidfd, int *ret_status)
 {
     struct kcap_fd fd = {.fd = pidfd, .events = KCAP_FD_READ};
     int64_t until_ns = setup->host->now_ns(setup->host) + LIMIT_NS;
-    int status;
+    int32_t why = setup->host->wait(setup->call, KCAP_SEQ_NONE, &fd, 1, until_ns);
+    int status = 0;
 
-    if (setup->host->wait(setup->call, KCAP_SEQ_NONE, &fd, 1, until_ns) != KCAP_WAIT_FD)
+    if (why != KCAP_WAIT_FD)
         (void)kill(-pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    *ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return why;
 }
 
-static int
+static enum codex_answer
 run_codex(struct setup *setup, const char *home)
 {
     const char *argv[] = {"codex", "mcp", "list", "--json", NULL};
@@ -69,35 +71,42 @@ run_codex(struct setup *setup, const char *home)
                           .new_group = true};
     AUTO_CLOSE int pidfd = -1;
     pid_t pid;
+    int32_t why;
+    int status;
 
     (void)snprintf(home_variable, sizeof home_variable, "HOME=%s", home);
     (void)snprintf(codex_variable, sizeof codex_variable, "CODEX_HOME=%s", home);
     (void)snprintf(path_variable, sizeof path_variable, "PATH=%s",
                    path ? path : "/usr/bin:/bin");
     if (spawn_start(&spawn, &pid, &pidfd) < 0)
-        return -1;
-    return await(setup, pid, pidfd);
+        return CODEX_ABSENT;
+    why = await(setup, pid, pidfd, &status);
+    if (why != KCAP_WAIT_FD)
+        return why == KCAP_WAIT_TIMEOUT ? CODEX_SILENT : CODEX_LEFT;
+    return status == 0 ? CODEX_ACCEPTS : status == 1 ? CODEX_REFUSES : CODEX_SILENT;
 }
 
-int
+enum codex_answer
 codex_check(struct setup *setup, const struct buf *text)
 {
     const char *tmp = setup->host->env(setup->host, "TMPDIR");
     char home[4096];
     AUTO_FREE char *config = NULL;
-    int status = -1;
+    enum codex_answer answer = CODEX_SILENT;
 
     (void)snprintf(home, sizeof home, "%s/kcap-codex-XXXXXX",
                    tmp && tmp[0] == '/' ? tmp : "/tmp");
     if (!mkdtemp(home))
-        return -1;
+        return CODEX_ABSENT;
     config = paths_join(home, "config.toml");
     if (config && atomic_write(config, buf_str(text), text->len, 0600) == 0)
-        status = run_codex(setup, home);
+        answer = run_codex(setup, home);
     remove_dir(home);
-    if (status == 1)
+    if (answer == CODEX_SILENT)
+        setup_say(setup, "Codex (codex mcp list) did not say whether it accepts the file.");
+    if (answer == CODEX_REFUSES)
         setup_say(setup,
                   "Codex (codex mcp list) does not accept the file as it would be, so nothing "
                   "was changed.");
-    return status == 0 ? 1 : status == 1 ? 0 : -1;
+    return answer;
 }

@@ -162,7 +162,7 @@ keep_backup(struct setup *setup)
     struct stat st;
 
     buf_addf(&path, "%s.before-kcap", setup->path);
-    if (!setup->exists || lstat(buf_str(&path), &st) == 0)
+    if (!setup->exists || setup->removing || lstat(buf_str(&path), &st) == 0)
         return 0;
     return stat(setup->path, &st) < 0 ? -errno
                                       : atomic_write(buf_str(&path), buf_str(&setup->old),
@@ -185,6 +185,7 @@ int
 setup_write(struct setup *setup, const struct buf *text)
 {
     AUTO_FREE char *dir = NULL;
+    enum codex_answer answer;
     int r;
 
     if (!buf_ok(text) || !is_only_ours(setup, text)) {
@@ -196,8 +197,13 @@ setup_write(struct setup *setup, const struct buf *text)
         diff_add(&setup->report, setup->path, &setup->old, text);
         return SETUP_OK;
     }
-    if (codex_check(setup, text) == 0)
+    answer = codex_check(setup, text);
+    if (answer == CODEX_REFUSES)
         return SETUP_REFUSED;
+    if (answer == CODEX_LEFT) {
+        setup_say(setup, "This was cancelled while Codex was asked; nothing was changed.");
+        return SETUP_FAILED;
+    }
     dir = strndup(setup->path, (size_t)(strrchr(setup->path, '/') - setup->path));
     r = dir ? paths_make_dir(dir) : -ENOMEM;
     if (r == 0)

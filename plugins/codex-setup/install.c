@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "edit.h"
@@ -45,7 +46,7 @@ apply(const struct buf *old, const struct edit *edit, struct buf *to)
 }
 
 static int
-insert(struct setup *setup, const struct edit *edit, const char *done)
+insert(struct setup *setup, const struct edit *edit, bool whole, const char *done)
 {
     AUTO_BUF struct buf text = BUF_INIT(MAX_TEXT);
     int r;
@@ -56,9 +57,10 @@ insert(struct setup *setup, const struct edit *edit, const char *done)
     r = setup_write(setup, &text);
     if (r != SETUP_OK || setup->dry_run)
         return r;
-    if (record_write(setup, &edit->text) < 0)
-        setup_say(setup, "There is no state directory to note the change in; remove will take "
-                         "out the entry it finds.");
+    if (record_write(setup, &edit->text, whole, !setup->exists) < 0)
+        setup_say(setup,
+                  "There is no state directory to note the change in, so remove will not "
+                  "know it; 'codex mcp remove " ENTRY_NAME "' takes the entry out.");
     setup_say(setup, "%s", done);
     return SETUP_OK;
 }
@@ -93,7 +95,7 @@ install_once(struct setup *setup)
     case ENTRY_ABSENT:
         edit_add_entry(buf_str(&setup->old), setup->old.len, &setup->entry, &registration,
                        &edit);
-        r = insert(setup, &edit,
+        r = insert(setup, &edit, true,
                    "Registered " ENTRY_NAME " with Codex. Start Codex anew to use it.");
         break;
     case ENTRY_OURS:
@@ -107,12 +109,16 @@ install_once(struct setup *setup)
             break;
         }
         edit_add_timeout(buf_str(&setup->old), setup->old.len, &setup->entry, &edit);
-        r = insert(setup, &edit,
+        r = insert(setup, &edit, false,
                    "Added tool_timeout_sec = 600 to the registration that was there.");
         break;
     case ENTRY_FOREIGN:
-        setup_say(setup, "There is another server named %s in %s; it was left as it is.",
-                  ENTRY_NAME, setup->path);
+        setup_say(
+            setup,
+            "There is another server named %s in %s; nothing was changed. Rename or remove "
+            "it to register ours.",
+            ENTRY_NAME, setup->path);
+        r = SETUP_REFUSED;
         break;
     case ENTRY_BLOCKED:
         r = refuse(setup, &registration,
@@ -142,9 +148,10 @@ setup_install(struct setup *setup)
 /* ---- remove ---- */
 
 /* Whether what is left without these bytes differs from the old in our entry alone, and no
- * longer has what was inserted. */
+ * longer has what was inserted. Part of an entry must not stay: Codex refuses a whole file for
+ * one without a command. */
 static bool
-is_right_place(struct setup *setup, const struct buf *text)
+is_right_place(struct setup *setup, const struct buf *text, bool whole)
 {
     struct toml_value *root = NULL;
     struct toml_error error;
@@ -153,15 +160,17 @@ is_right_place(struct setup *setup, const struct buf *text)
 
     if (toml_parse(buf_str(text), text->len, &root, &error) == 0) {
         entry_find(root, &entry);
-        right = entry_only_difference(setup->root, root) && !entry.timeout;
+        right = entry_only_difference(setup->root, root) &&
+                (whole ? entry.owner == ENTRY_ABSENT : !entry.timeout);
     }
     toml_free(root);
     return right;
 }
 
 static bool
-take_out(struct setup *setup, const char *inserted, struct buf *ret)
+take_out(struct setup *setup, const struct record *record, struct buf *ret)
 {
+    const char *inserted = record->inserted;
     size_t len = strlen(inserted);
 
     for (size_t at = setup->old.len >= len ? setup->old.len - len + 1 : 0; len > 0 && at > 0;
@@ -171,40 +180,51 @@ take_out(struct setup *setup, const char *inserted, struct buf *ret)
         buf_clear(ret);
         buf_add(ret, buf_str(&setup->old), at - 1);
         buf_add(ret, buf_str(&setup->old) + at - 1 + len, setup->old.len - (at - 1) - len);
-        if (is_right_place(setup, ret))
+        if (is_right_place(setup, ret, record->whole))
             return true;
     }
     return false;
 }
 
+/* What install made and remove emptied is not left behind. */
+static void
+drop_empty_file(struct setup *setup)
+{
+    struct stat st;
+
+    if (lstat(setup->path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
+        (void)unlink(setup->path);
+}
+
 static int
-remove_once(struct setup *setup)
+remove_once(struct setup *setup, struct record *record)
 {
     AUTO_BUF struct buf text = BUF_INIT(MAX_TEXT);
-    AUTO_FREE char *inserted = NULL;
     int r = setup_open(setup);
 
     if (r != SETUP_OK)
         return r;
-    inserted = record_read(setup);
+    free(record->inserted);
+    record_read(setup, record);
     if (setup->entry.owner == ENTRY_ABSENT || !setup->exists) {
         setup_say(setup, "%s is not registered in %s.", ENTRY_NAME, setup->path);
         if (!setup->dry_run)
             record_remove(setup);
         return SETUP_OK;
     }
-    if (!inserted || !take_out(setup, inserted, &text)) {
+    if (!record->inserted || !take_out(setup, record, &text)) {
         setup_say(setup,
-                  inserted ? "The registration in %s was changed since it was made, so it was "
-                             "left as it is."
-                           : "Nothing in %s is known to be ours, so it was left as it is. "
-                             "'codex mcp remove "
-                             "kcap-flows' takes it out.",
+                  "%s in %s, so it was left as it is. 'codex mcp remove " ENTRY_NAME
+                  "' takes the entry out.",
+                  record->inserted ? "The registration was changed since it was made"
+                                   : "Nothing is known to be ours",
                   setup->path);
         return SETUP_REFUSED;
     }
     r = setup_write(setup, &text);
     if (r == SETUP_OK && !setup->dry_run) {
+        if (record->made && text.len == 0)
+            drop_empty_file(setup);
         record_remove(setup);
         setup_say(setup, "Took out of %s what was put in.", setup->path);
     }
@@ -214,11 +234,14 @@ remove_once(struct setup *setup)
 int
 setup_remove(struct setup *setup)
 {
+    struct record record = {.inserted = NULL};
     int r = -1;
 
+    setup->removing = true;
     record_lock(setup);
     for (int i = 0; i < TRIES && r == -1; i++)
-        r = remove_once(setup);
+        r = remove_once(setup, &record);
+    free(record.inserted);
     if (r == -1) {
         setup_say(setup, "Somebody else keeps changing %s; nothing was changed. Try again.",
                   setup->path);

@@ -66,24 +66,29 @@ record_lock(struct setup *setup)
     setup->lock_fd = take_fd(&fd);
 }
 
-char *
-record_read(struct setup *setup)
+void
+record_read(struct setup *setup, struct record *ret)
 {
     AUTO_FREE char *path = record_path(setup);
     AUTO_BUF struct buf text = BUF_INIT(MAX_RECORD);
     AUTO_JSON cJSON *json = NULL;
     const char *config, *inserted;
 
+    *ret = (struct record){.inserted = NULL};
     if (!path || atomic_read(path, &text) < 0)
-        return NULL;
+        return;
     json = json_parse(buf_str(&text), text.len, NULL);
     config = json_str(json, "config");
     inserted = json_str(json, "inserted");
-    return config && inserted && strcmp(config, setup->path) == 0 ? strdup(inserted) : NULL;
+    if (!config || !inserted || strcmp(config, setup->path) != 0)
+        return;
+    ret->inserted = strdup(inserted);
+    ret->whole = json_bool(json, "whole", false);
+    ret->made = json_bool(json, "made", false);
 }
 
 int
-record_write(struct setup *setup, const struct buf *inserted)
+record_write(struct setup *setup, const struct buf *inserted, bool whole, bool made)
 {
     AUTO_FREE char *path = record_path(setup);
     AUTO_BUF struct buf text = BUF_INIT(MAX_RECORD);
@@ -92,7 +97,8 @@ record_write(struct setup *setup, const struct buf *inserted)
     text_add_json(&text, setup->path, strlen(setup->path));
     buf_adds(&text, ",\"inserted\":");
     text_add_json(&text, buf_str(inserted), inserted->len);
-    buf_adds(&text, "}\n");
+    buf_addf(&text, ",\"whole\":%s,\"made\":%s}\n", whole ? "true" : "false",
+             made ? "true" : "false");
     return path && buf_ok(&text) ? atomic_write(path, buf_str(&text), text.len, 0600) : -1;
 }
 

@@ -19,6 +19,7 @@ struct setup {
     const struct kcap_host *host;
     struct kcap_call *call;
     bool dry_run, project;
+    bool removing;     /* what is there is no first version to keep */
     struct buf report; /* for people and agents: what was found, done, refused */
 
     char *path;     /* of config.toml */
@@ -48,10 +49,14 @@ int setup_status(struct setup *setup);
 void setup_say(struct setup *setup, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* What was inserted into the file by us, so that it can be taken out again byte for byte. NULL
- * when nothing is known. The caller frees. */
-char *record_read(struct setup *setup);
-int record_write(struct setup *setup, const struct buf *inserted);
+/* What we did to the file, so that it can be taken back byte for byte. */
+struct record {
+    char *inserted; /* NULL when nothing is known; the caller frees */
+    bool whole;     /* it was the whole entry */
+    bool made;      /* there was no file */
+};
+void record_read(struct setup *setup, struct record *ret);
+int record_write(struct setup *setup, const struct buf *inserted, bool whole, bool made);
 void record_remove(struct setup *setup);
 
 /* Keeps other runs of ours away until setup_fini, where that can be had. */
@@ -60,8 +65,14 @@ void record_lock(struct setup *setup);
 /* Appends a unified diff of two texts that differ in one place. */
 void diff_add(struct buf *to, const char *path, const struct buf *old, const struct buf *text);
 
-/* Whether the codex program takes this text as its config: 1 yes, 0 no (why is in the report),
- * -1 not asked: there is no codex, or it did not answer. */
-int codex_check(struct setup *setup, const struct buf *text);
+/* Whether the codex program takes this text as its config. */
+enum codex_answer {
+    CODEX_ACCEPTS,
+    CODEX_REFUSES, /* the report says so */
+    CODEX_ABSENT,  /* there is none to ask */
+    CODEX_SILENT,  /* it did not answer as it should: the report says so */
+    CODEX_LEFT,    /* our own caller cancelled, or its time is up: nothing may be written now */
+};
+enum codex_answer codex_check(struct setup *setup, const struct buf *text);
 
 #endif

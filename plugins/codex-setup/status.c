@@ -110,7 +110,7 @@ setup_status(struct setup *setup)
     }
     look_for_misplaced_keys(setup);
     look_for_twins(setup);
-    if (setup->exists && codex_check(setup, &setup->old) == 1)
+    if (setup->exists && codex_check(setup, &setup->old) == CODEX_ACCEPTS)
         setup_say(setup, "Codex accepts the file.");
     return SETUP_OK;
 }

@@ -98,8 +98,8 @@ def test_every_input():
         name = os.path.basename(path)
         with open(path, "rb") as file:
             kind = round_trip(name, file.read())
-        want = "refused" if name.startswith(UNREADABLE + BLOCKED) else \
-            "left" if name.startswith(FOREIGN + ("10-", "11-")) else "changed"
+        want = "refused" if name.startswith(UNREADABLE + BLOCKED + FOREIGN) else \
+            "left" if name.startswith(("10-", "11-")) else "changed"
         assert kind == want, (name, kind, want)
 
 
@@ -155,6 +155,46 @@ def test_links_modes_and_hard_links():
         os.rmdir(os.path.dirname(desk.config))
         assert desk.run("install")[0] == 0
         assert stat.S_IMODE(os.stat(desk.config).st_mode) == 0o600
+        assert desk.run("remove")[0] == 0 and os.listdir(os.path.dirname(desk.config)) == []
+
+
+def test_no_part_of_an_entry_stays():
+    with Desk('model = "x"\n') as desk:
+        assert desk.run("install")[0] == 0
+        text = desk.get() + b'\n[mcp_servers.kcap-flows.env]\nMINE = "1"\n'
+        desk.put(text)
+        status, _, err = desk.run("remove")
+        assert status == 4 and "changed since it was made" in err and desk.get() == text, err
+
+
+def test_without_a_state_directory():
+    with Desk('model = "x"\n') as desk:
+        nowhere = os.path.join(desk.home, "file")
+        open(nowhere, "w").close()
+        status, out, _ = desk.run("install", KCAP_STATE_DIR=nowhere)
+        assert status == 0 and "remove will not know it" in out, out
+        text = desk.get()
+        status, _, err = desk.run("remove", KCAP_STATE_DIR=nowhere)
+        assert status == 4 and "codex mcp remove" in err and desk.get() == text, err
+
+
+def test_cancelled_while_codex_is_asked():
+    with Desk('model = "x"\n') as desk:
+        shim = os.path.join(desk.home, "bin")
+        asked = os.path.join(desk.home, "asked")
+        os.mkdir(shim)
+        os.mkfifo(asked)
+        with open(os.path.join(shim, "codex"), "w") as file:
+            file.write("#!/bin/sh\necho > %s\nexec tail -f /dev/null\n" % asked)
+        os.chmod(os.path.join(shim, "codex"), 0o755)
+        env = dict(desk.env, PATH=shim + ":/usr/bin:/bin")
+        process = subprocess.Popen([HOST, "--plugin", "codex-setup", "--", "install"], env=env, cwd=desk.home,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with open(asked) as file:
+            file.readline()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20 * SLOWER)
+        assert process.returncode != 0 and b"cancelled" in err and desk.get() == b'model = "x"\n', err
 
 
 def test_nothing_is_lost_when_many_write_at_once():

@@ -16,7 +16,7 @@ refuse_nul(const struct kcap_call *call, struct buf *why)
 {
     struct span key, value;
     struct span_iter iter;
-    struct jscan scan;
+    struct jscan scan, one;
 
     /* the line had one, but where? */
     if (!call->may_hold_nul || jscan(call->args, call->args_len, &scan) != JSCAN_OK ||
@@ -24,7 +24,7 @@ refuse_nul(const struct kcap_call *call, struct buf *why)
         return false;
     span_members(scan.value, &iter);
     while (span_next_member(&iter, &key, &value)) {
-        if (memmem(value.p, value.len, "\\u0000", 6)) {
+        if (jscan(value.p, value.len, &one) == JSCAN_OK && one.has_nul) {
             buf_add(why, key.p + 1, key.len - 2);
             break;
         }

@@ -141,6 +141,9 @@ def test_arguments_are_checked_before_the_plugin():
             result = host.result("echo", arguments)
             assert result["isError"] and want in text_of(result), result
         assert text_of(host.result("echo", {"text": "x"})) == "x"
+        host.write(r'{"jsonrpc":"2.0","id":"z","method":"tools/call","params":{"name":"echo",'
+                   r'"arguments":{"other":"\\u0000","text":"\u0000"}}}' "\n")
+        assert "text must not contain U+0000" in text_of(host.answer("z")["result"])
         host.write('{"jsonrpc":"2.0","id":"n","method":"tools/call","params":{"name":"echo",'
                    '"arguments":{"text":"a","extra":null}}}\n')
         assert text_of(host.answer("n")["result"]) == "a"

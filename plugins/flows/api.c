@@ -119,9 +119,11 @@ read_answer(const struct kcap_http_response *response, struct api_answer *ret)
         return set_excerpt(ret, API_STATUS,
                            ", a redirect, which is not followed; check the server's address",
                            response);
-    if (response->status == 401 && response->error) {
+    if (response->status == 401) {
         AUTO_BUF struct buf lead = BUF_INIT(MAX_LINE);
-        buf_addf(&lead, ": %s", response->error); /* whose login it is, and who can mend it */
+        /* the http service knows whose login it is and who can mend it */
+        buf_addf(&lead, ", %s",
+                 response->error ? response->error : "the server asks for a login");
         return set_excerpt(ret, API_STATUS, buf_str(&lead), response);
     }
     return set_excerpt(ret, API_STATUS, "", response);

@@ -416,6 +416,7 @@ static const struct {
     {"refused", {.outcome = KCAP_HTTP_NOT_SENT, .error = "refused"}, false, "refused"},
     {"302", {.status = 302}, false, "redirect"},
     {"401", {.status = 401}, false, "login"},
+    {"401, told why", {.status = 401, .error = "expired"}, false, "HTTP 401, expired"},
     {"400",
      {.status = 400, .body = "no_daemon_available: none"},
      false,

@@ -92,6 +92,7 @@ make_response(const struct fake_reply *reply, bool timed_out)
     if (response->outcome == KCAP_HTTP_ANSWER) {
         response->status = reply->status ? reply->status : 200;
         response->body_len = len;
+        response->error = response->status == 401 ? reply->error : NULL;
     } else {
         response->error = timed_out ? "the server did not answer in time" : reply->error;
     }

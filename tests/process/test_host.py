@@ -212,6 +212,16 @@ def test_batch_members_can_be_cancelled_after_their_answer():
         assert [member["id"] for member in array[0]] == ["b"], array
 
 
+def test_an_error_that_answers_no_id_has_none_in_the_stateless_era():
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    with fixture() as host:
+        id = host.call("slow", {"ms": 500}, meta)
+        host.call("slow", {"ms": 500}, meta, id=id)  # the same one, in use
+        host.answer(id)
+        errors = [line for _, line in host.lines if "error" in line]
+        assert len(errors) == 1 and "id" not in errors[0] and "already in use" in errors[0]["error"]["message"], errors
+
+
 def test_limits_of_a_message():
     with fixture() as host:
         host.initialize(revision="2025-03-26")

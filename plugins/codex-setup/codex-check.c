@@ -104,9 +104,5 @@ codex_check(struct setup *setup, const struct buf *text)
     remove_dir(home);
     if (answer == CODEX_SILENT)
         setup_say(setup, "Codex (codex mcp list) did not say whether it accepts the file.");
-    if (answer == CODEX_REFUSES)
-        setup_say(setup,
-                  "Codex (codex mcp list) does not accept the file as it would be, so nothing "
-                  "was changed.");
     return answer;
 }

@@ -181,6 +181,23 @@ is_only_ours(struct setup *setup, const struct buf *text)
     return only;
 }
 
+/* Codex refuses the file as it would be. What it refuses already is not made worse by taking
+ * our entry out. */
+static bool
+is_refused(struct setup *setup)
+{
+    bool already = codex_check(setup, &setup->old) == CODEX_REFUSES;
+
+    if (already && setup->removing)
+        return false;
+    setup_say(setup, already
+                         ? "Codex does not accept the file as it is now; 'codex mcp list' "
+                           "says why. Mend it first; nothing was changed."
+                         : "Codex (codex mcp list) does not accept the file as it would be, "
+                           "so nothing was changed.");
+    return true;
+}
+
 int
 setup_write(struct setup *setup, const struct buf *text)
 {
@@ -198,7 +215,7 @@ setup_write(struct setup *setup, const struct buf *text)
         return SETUP_OK;
     }
     answer = codex_check(setup, text);
-    if (answer == CODEX_REFUSES)
+    if (answer == CODEX_REFUSES && is_refused(setup))
         return SETUP_REFUSED;
     if (answer == CODEX_LEFT) {
         setup_say(setup, "This was cancelled while Codex was asked; nothing was changed.");

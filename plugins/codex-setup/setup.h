@@ -68,10 +68,10 @@ void diff_add(struct buf *to, const char *path, const struct buf *old, const str
 /* Whether the codex program takes this text as its config. */
 enum codex_answer {
     CODEX_ACCEPTS,
-    CODEX_REFUSES, /* the report says so */
-    CODEX_ABSENT,  /* there is none to ask */
-    CODEX_SILENT,  /* it did not answer as it should: the report says so */
-    CODEX_LEFT,    /* our own caller cancelled, or its time is up: nothing may be written now */
+    CODEX_REFUSES,
+    CODEX_ABSENT, /* there is none to ask */
+    CODEX_SILENT, /* it did not answer as it should: the report says so */
+    CODEX_LEFT,   /* our own caller cancelled, or its time is up: nothing may be written now */
 };
 enum codex_answer codex_check(struct setup *setup, const struct buf *text);
 

@@ -110,7 +110,12 @@ setup_status(struct setup *setup)
     }
     look_for_misplaced_keys(setup);
     look_for_twins(setup);
-    if (setup->exists && codex_check(setup, &setup->old) == CODEX_ACCEPTS)
-        setup_say(setup, "Codex accepts the file.");
+    if (setup->exists) {
+        enum codex_answer answer = codex_check(setup, &setup->old);
+        if (answer == CODEX_ACCEPTS)
+            setup_say(setup, "Codex accepts the file.");
+        else if (answer == CODEX_REFUSES)
+            setup_say(setup, "Codex does not accept the file; 'codex mcp list' says why.");
+    }
     return SETUP_OK;
 }

@@ -310,6 +310,21 @@ def test_a_codex_that_does_not_accept_the_result():
         assert desk.run("remove", PATH=path)[0] == 0 and desk.get() == b'model = "x"\n'
 
 
+def test_a_codex_that_refuses_the_file_already():
+    with Desk('model = "x"\n') as desk:
+        assert desk.run("install")[0] == 0
+        shim = os.path.join(desk.home, "bin")
+        os.mkdir(shim)
+        with open(os.path.join(shim, "codex"), "w") as file:
+            file.write("#!/bin/sh\nexit 1\n")
+        os.chmod(os.path.join(shim, "codex"), 0o755)
+        path = shim + ":/usr/bin:/bin"
+        assert "Codex does not accept the file" in desk.run("status", PATH=path)[1]
+        assert desk.run("remove", PATH=path)[0] == 0 and desk.get() == b'model = "x"\n'
+        status, _, err = desk.run("install", PATH=path)
+        assert status == 4 and "as it is now" in err and desk.get() == b'model = "x"\n', err
+
+
 def test_the_tools_do_the_same():
     with Desk() as desk, Host("--plugin", "codex-setup", env=desk.env, cwd=desk.home) as host:
         host.initialize()

@@ -72,8 +72,7 @@ static const struct row {
                           .reminds = true},
 };
 
-/* A message is a help, not the result: none of these rows sends the reviewer round in circles.
- */
+/* Where a message is told something else. */
 static const struct row messages[N_VERDICTS] = {
     [VERDICT_RECORDED] = {.lead =
                               "Sent. Go on with your work; an answer, if there is one, comes "
@@ -82,34 +81,18 @@ static const struct row messages[N_VERDICTS] = {
                                .shows_attempts = true,
                                .shows_detail = true},
     [VERDICT_CLOSED] = {.shows_detail = true, .without = "The run is closed (run_closed)."},
-    [VERDICT_CATCHING_UP] = {.lead = "the server is catching up",
-                             .shows_detail = true,
-                             .next = "It is rebuilding its state, which takes minutes: call "
-                                     "again after some minutes, or ask the user."},
-    [VERDICT_LOGIN] = {.lead = "the server refused this reviewer's login",
-                       .shows_status = true,
-                       .shows_detail = true,
-                       .next = "Calling again will not help before that is mended."},
     [VERDICT_STATUS] = {.lead = "the server refused the message",
                         .shows_status = true,
                         .shows_detail = true},
-    [VERDICT_SERVER_FAULT] = {.lead = "the server failed",
-                              .shows_status = true,
-                              .shows_detail = true},
-    [VERDICT_NOT_AN_ANSWER] = {.lead = "what answered is not the flow server",
-                               .shows_status = true,
-                               .shows_detail = true},
-    [VERDICT_TRANSPORT] = {.lead = "the server did not confirm it",
-                           .shows_attempts = true,
-                           .shows_detail = true},
-    [VERDICT_WINDOW] = {.lead = "the time for this call ran out before the server confirmed it",
-                        .shows_attempts = true,
-                        .shows_detail = true},
-    [VERDICT_UNUSABLE] = {.lead = "nothing was sent",
-                          .shows_detail = true,
-                          .next = "Calling again will not help before that is changed."},
-    [VERDICT_INTERNAL] = {.lead = "something failed inside kcap-host", .shows_detail = true},
 };
+
+static const struct row *
+row_of(enum errand_kind kind, enum verdict verdict)
+{
+    const struct row *own = &messages[verdict];
+
+    return kind == ERRAND_MESSAGE && (own->lead || own->without) ? own : &results[verdict];
+}
 
 static const char *const leads[] = {
     [OUTCOME_DELIVERED] = "",
@@ -152,8 +135,7 @@ is_answer(enum verdict verdict)
 int32_t
 texts_add(struct buf *to, enum errand_kind kind, const struct delivery *delivery)
 {
-    const struct row *row =
-        kind == ERRAND_RESULT ? &results[delivery->verdict] : &messages[delivery->verdict];
+    const struct row *row = row_of(kind, delivery->verdict);
     const char *detail = detail_of(row, delivery);
 
     if (row->lead) {
@@ -175,7 +157,8 @@ texts_add(struct buf *to, enum errand_kind kind, const struct delivery *delivery
         buf_addc(to, '\n');
         buf_adds(to, row->next);
     }
-    if (row->reminds) {
+    /* A message is a help, not the result: it never sends the reviewer round in circles. */
+    if (row->reminds && kind == ERRAND_RESULT) {
         buf_addc(to, '\n');
         buf_adds(to, reminder);
     }

@@ -187,20 +187,44 @@ job_is_done(struct job *job)
     return done;
 }
 
-struct job *
-job_find_start(struct flows *flows, const char *start_id)
+static bool
+has_start(const struct job *job, const char *id)
+{
+    return job->start_id && strcmp(job->start_id, id) == 0;
+}
+
+static bool
+has_run(const struct job *job, const char *id)
+{
+    return job->run_id && strcmp(job->run_id, id) == 0;
+}
+
+/* The newest one that matches, with a reference; NULL when there is none. */
+static struct job *
+find(struct flows *flows, bool (*matches)(const struct job *job, const char *id),
+     const char *id)
 {
     struct job *job;
 
     (void)pthread_mutex_lock(&flows->lock);
-    for (job = flows->jobs; job; job = job->next) {
-        if (job->start_id && strcmp(job->start_id, start_id) == 0)
-            break;
-    }
+    for (job = flows->jobs; job && !matches(job, id); job = job->next)
+        ;
     if (job)
         job->refs++;
     (void)pthread_mutex_unlock(&flows->lock);
     return job;
+}
+
+struct job *
+job_find_start(struct flows *flows, const char *start_id)
+{
+    return find(flows, has_start, start_id);
+}
+
+struct job *
+job_find_round(struct flows *flows, const char *run_id)
+{
+    return find(flows, has_run, run_id);
 }
 
 int32_t
@@ -224,22 +248,6 @@ job_await(struct job *job, struct kcap_call *call, int64_t began_ns)
         if (r < 0 || r >= KCAP_WAIT_CANCELLED)
             return r;
     }
-}
-
-struct job *
-job_find_round(struct flows *flows, const char *run_id)
-{
-    struct job *job;
-
-    (void)pthread_mutex_lock(&flows->lock);
-    for (job = flows->jobs; job; job = job->next) {
-        if (job->run_id && strcmp(job->run_id, run_id) == 0)
-            break;
-    }
-    if (job)
-        job->refs++;
-    (void)pthread_mutex_unlock(&flows->lock);
-    return job;
 }
 
 size_t

@@ -46,9 +46,10 @@ queue(struct host *host, uint64_t serial, uint32_t outcome)
     else
         host->settled_first = event;
     host->settled_last = event;
-    if (!host->settling)
+    if (!host->settling) {
         host->settling = workers_submit(&host->workers, tell_settled, host) == KCAP_OK;
-    host_wake_main(host);
+        host_wake_main(host); /* it adds the thread that this may need */
+    }
 }
 
 static struct answered *

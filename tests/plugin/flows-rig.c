@@ -3,9 +3,10 @@
 
 #include "flows-rig.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <unistd.h>
+
+#include "tests/unit/files.h"
 
 struct rig rig;
 char rig_state_dir[64], rig_config_dir[80];
@@ -49,21 +50,12 @@ rig_setup(void)
     begin();
 }
 
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 void
 rig_teardown(void)
 {
     end();
     fake_call_fini(&last);
-    (void)nftw(rig_state_dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    files_remove(rig_state_dir);
 }
 
 void

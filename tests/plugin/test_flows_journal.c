@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "plugins/flows/journal.h"
+#include "tests/unit/files.h"
 #include "tests/unit/suite.h"
 
 #define N_WRITERS 4
@@ -29,19 +29,10 @@ setup(void)
     ck_assert_ptr_nonnull(mkdtemp(dir));
 }
 
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 static void
 teardown(void)
 {
-    (void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    files_remove(dir);
 }
 
 static void

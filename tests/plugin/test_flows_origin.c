@@ -9,18 +9,9 @@
 
 #include "flows-rig.h"
 #include "plugins/flows/origin.h"
+#include "tests/unit/files.h"
 
 #define N_PROCESSES 8
-
-static void
-write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    ck_assert_ptr_nonnull(file);
-    (void)fputs(text, file);
-    ck_assert_int_eq(fclose(file), 0);
-}
 
 /* The body of the start that is sent now; NULL members are absent ones. */
 static cJSON *
@@ -87,7 +78,7 @@ START_TEST(file_that_is_there)
     cJSON *json;
 
     ck_assert_int_eq(mkdir(rig_config_dir, 0700), 0);
-    write_file(machine_path(), files[_i].file);
+    files_put(rig_config_dir, "machine.json", files[_i].file);
     json = start_body();
     if (files[_i].id)
         ck_assert_str_eq(json_str(json, "requester_machine_id"), files[_i].id);
@@ -169,13 +160,10 @@ static const struct {
 
 START_TEST(repository_is_named_by_origin)
 {
-    char git[128], config[160];
     cJSON *json;
 
-    (void)snprintf(git, sizeof git, "%s/.git", rig_state_dir);
-    (void)snprintf(config, sizeof config, "%s/config", git);
-    ck_assert_int_eq(mkdir(git, 0700), 0);
-    write_file(config, repositories[_i].config);
+    files_make_dir(rig_state_dir, ".git");
+    files_put(rig_state_dir, ".git/config", repositories[_i].config);
     fake_host_setenv(rig.fake, "CLAUDE_PROJECT_DIR", rig_state_dir);
     json = start_body();
     ck_assert_str_eq(json_str(json, "repo_path"), rig_state_dir);

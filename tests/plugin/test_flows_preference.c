@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "flows-rig.h"
+#include "tests/unit/files.h"
 
 #define V2 "*/start/v2"
 #define V4 "*/start/v4"
@@ -150,15 +151,8 @@ static const struct {
 static void
 write_config(const char *text)
 {
-    char path[128];
-    FILE *file;
-
     ck_assert_int_eq(mkdir(rig_config_dir, 0700), 0);
-    (void)snprintf(path, sizeof path, "%s/config.json", rig_config_dir);
-    file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    (void)fputs(text, file);
-    ck_assert_int_eq(fclose(file), 0);
+    files_put(rig_config_dir, "config.json", text);
 }
 
 START_TEST(saved_reviewer_is_used)

@@ -15,6 +15,7 @@
 
 #include "http-rig.h"
 #include "lib/json.h"
+#include "tests/unit/files.h"
 #include "tests/unit/suite.h"
 
 static const char scenario[] =
@@ -69,13 +70,9 @@ start_mock(int i, const char *socket_path, char *line, size_t size)
     posix_spawn_file_actions_t actions;
     int pipe_fds[2];
     size_t len = 0;
-    FILE *file;
 
     (void)snprintf(path, sizeof path, "%s/scenario.json", dir);
-    file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    (void)fputs(scenario, file);
-    ck_assert_int_eq(fclose(file), 0);
+    files_put(dir, "scenario.json", scenario);
     ck_assert_int_eq(pipe2(pipe_fds, O_CLOEXEC), 0);
     ck_assert_int_eq(posix_spawn_file_actions_init(&actions), 0);
     ck_assert_int_eq(posix_spawn_file_actions_adddup2(&actions, pipe_fds[1], 1), 0);

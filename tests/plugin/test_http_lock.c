@@ -11,6 +11,7 @@
 
 #include "lib/service.h"
 #include "tests/support/fake-host.h"
+#include "tests/unit/files.h"
 #include "tests/unit/suite.h"
 
 #define SERVER "http://127.0.0.1:1"
@@ -22,28 +23,6 @@ static char dir[32];
 static int lock;
 
 static void
-put_file(const char *name, const char *text)
-{
-    char path[96];
-    FILE *file;
-
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    (void)fputs(text, file);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
-static void
-make_dir(const char *name)
-{
-    char path[96];
-
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    ck_assert_int_eq(mkdir(path, 0700), 0);
-}
-
-static void
 setup(void)
 {
     const struct kcap_service *service;
@@ -52,13 +31,14 @@ setup(void)
 
     (void)strcpy(dir, "/tmp/kcap-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(dir));
-    make_dir("cache");
-    make_dir("tokens");
+    files_make_dir(dir, "cache");
+    files_make_dir(dir, "tokens");
     /* the fake host's time is November 2023 */
-    put_file("cache/auth-providers.json",
-             "{\"" SERVER "\":{\"provider\":\"GitHubApp\",\"fetched_at\":1700000000}}");
-    put_file("tokens/default.json", "{\"access_token\":\"old\",\"provider\":\"GitHubApp\","
-                                    "\"expires_at\":\"2023-01-01T00:00:00Z\"}");
+    files_put(dir, "cache/auth-providers.json",
+              "{\"" SERVER "\":{\"provider\":\"GitHubApp\",\"fetched_at\":1700000000}}");
+    files_put(dir, "tokens/default.json",
+              "{\"access_token\":\"old\",\"provider\":\"GitHubApp\","
+              "\"expires_at\":\"2023-01-01T00:00:00Z\"}");
     (void)snprintf(path, sizeof path, "%s/tokens/default.lock", dir);
     lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     ck_assert_int_ge(lock, 0);

@@ -1,7 +1,7 @@
 # Ring 1: one Check suite a module, linked to the module's own objects.
 unit_ldadd = host/libhost.la $(CHECK_LIBS) $(CJSON_LIBS)
 unit_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
-EXTRA_DIST += tests/unit/suite.h
+EXTRA_DIST += tests/unit/suite.h tests/unit/files.h
 if HAVE_CHECK
 unit_tests = \
 	tests/unit/test_atomic \

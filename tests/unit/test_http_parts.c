@@ -10,6 +10,7 @@
 #include "services/http/jwt.h"
 #include "services/http/repository.h"
 #include "services/http/when.h"
+#include "tests/unit/files.h"
 #include "tests/unit/suite.h"
 
 static const struct {
@@ -104,28 +105,6 @@ END_TEST
 
 static char top[64];
 
-static void
-put_file(const char *name, const char *text)
-{
-    char path[256];
-    FILE *file;
-
-    (void)snprintf(path, sizeof path, "%s/%s", top, name);
-    file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    (void)fputs(text, file);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
-static void
-make_dir(const char *name)
-{
-    char path[256];
-
-    (void)snprintf(path, sizeof path, "%s/%s", top, name);
-    ck_assert_int_eq(mkdir(path, 0700), 0);
-}
-
 START_TEST(repository_and_worktree)
 {
     struct repository repository;
@@ -133,18 +112,18 @@ START_TEST(repository_and_worktree)
 
     (void)snprintf(top, sizeof top, "/tmp/kcap-test-repo.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(top));
-    make_dir("main");
-    make_dir("main/.git");
-    make_dir("main/.git/worktrees");
-    make_dir("main/.git/worktrees/side");
-    make_dir("main/sub");
-    make_dir("side");
-    put_file("main/.git/config",
-             "[core]\n\turl = not/this\n[remote \"origin\"]\n\tfetch = x\n"
-             "\tURL = \"git@github.com:acme/tool.git\" ; why\n"
-             "[remote \"b\"]\n url=https://h/o/r # c\n[branch \"x\"]\nurl=y:z\n");
-    put_file("main/.git/worktrees/side/commondir", "../..\n");
-    put_file("side/.git", "gitdir: ../main/.git/worktrees/side\n");
+    files_make_dir(top, "main");
+    files_make_dir(top, "main/.git");
+    files_make_dir(top, "main/.git/worktrees");
+    files_make_dir(top, "main/.git/worktrees/side");
+    files_make_dir(top, "main/sub");
+    files_make_dir(top, "side");
+    files_put(top, "main/.git/config",
+              "[core]\n\turl = not/this\n[remote \"origin\"]\n\tfetch = x\n"
+              "\tURL = \"git@github.com:acme/tool.git\" ; why\n"
+              "[remote \"b\"]\n url=https://h/o/r # c\n[branch \"x\"]\nurl=y:z\n");
+    files_put(top, "main/.git/worktrees/side/commondir", "../..\n");
+    files_put(top, "side/.git", "gitdir: ../main/.git/worktrees/side\n");
     for (int i = 0; i < 2; i++) {
         (void)snprintf(path, sizeof path, "%s/%s", top, i == 0 ? "main/sub" : "side");
         ck_assert_int_eq(repository_find(path, &repository), 0);

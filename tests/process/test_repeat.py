@@ -9,9 +9,6 @@ if not paths.HAVE_FLOWD:
     print("skipped: built with --disable-flowd")
     sys.exit(77)
 
-START = {"kind": "code-review", "target_kind": "commit", "target_ref": "HEAD", "target_title": "a change",
-         "context": "please review"}
-
 
 class Desk(flowd.Place):
     """A home, a repository with one tidy commit, a daemon, and, if wanted, a git that waits until it is let go."""
@@ -62,18 +59,18 @@ def has_run(desk):
 def test_four_processes_killed_one_after_another():
     with Desk() as desk:
         with desk.host() as host:  # killed in the middle of the call
-            host.call("start_review_flow", START)
+            host.call("start_review_flow", flowd.START_ARGUMENTS)
             wait_for(lambda: has_run(desk), 20, "the run in the journal")
         ids = set()
         for _ in range(3):  # each with all the time it needs to do harm
             with desk.host("--call-window", "1") as host:
-                result = host.result("start_review_flow", START, seconds=20)
+                result = host.result("start_review_flow", flowd.START_ARGUMENTS, seconds=20)
                 assert "Flow still running" in text_of(result), result
                 ids.add(result["structuredContent"]["flow_run_id"])
         assert len(ids) == 1, ids
         assert desk.rounds() == [(1, "running")], desk.rounds()
         with desk.host() as host:
-            id = host.call("start_review_flow", START)
+            id = host.call("start_review_flow", flowd.START_ARGUMENTS)
             desk.let_go()
             result = host.answer(id, 30)["result"]
             assert result["structuredContent"]["result_kind"] == "clean", result
@@ -86,7 +83,7 @@ def test_four_processes_at_once():
         hosts = [desk.host() for _ in range(4)]
         results = []
         try:
-            ids = [host.call("start_review_flow", START) for host in hosts]
+            ids = [host.call("start_review_flow", flowd.START_ARGUMENTS) for host in hosts]
             desk.git.running()
             desk.let_go()
             results = [host.answer(id, 30)["result"] for host, id in zip(hosts, ids)]
@@ -102,7 +99,7 @@ def test_a_cancel_crosses_the_answer():
     """The client gives up when its answer is ready, and repeats the call: the same review, with its result."""
     with Desk(slow=False) as desk, desk.host() as host:
         for n in range(1, 13):
-            args = dict(START, context="please review %d" % n)
+            args = dict(flowd.START_ARGUMENTS, context="please review %d" % n)
             id = host.call("start_review_flow", args)
             wait_for(lambda: [status for _, status in desk.rounds()].count("clean") == n, 20, "the verdict")
             host.send("notifications/cancelled", {"requestId": id})

@@ -12,9 +12,6 @@ if not paths.HAVE_FLOWD:
     print("skipped: built with --disable-flowd")
     sys.exit(77)
 
-START = {"kind": "code-review", "target_kind": "commit", "target_ref": "HEAD", "target_title": "a change",
-         "context": "please review"}
-
 
 class Desk(flowd.Place):
     """A home, a repository with one tidy commit, and everything that was started there ended at the end."""
@@ -90,7 +87,7 @@ def test_planted_faults_are_found_and_nothing_else():
         desk.repo.write("bad.json", '{"a": 1,}\n')
         desk.repo.commit("faults")
         with desk.host() as host:
-            result = host.result("start_review_flow", START, seconds=30)
+            result = host.result("start_review_flow", flowd.START_ARGUMENTS, seconds=30)
             found = findings(text_of(result))
             assert len(found) == 3, found
             assert sorted(f.split(":")[0] for f in found) == ["bad.json", "blank.py", "merge.c"], found
@@ -110,7 +107,7 @@ def test_planted_faults_are_found_and_nothing_else():
 
 def test_tidy_is_clean():
     with Desk() as desk, desk.host() as host:
-        result = host.result("start_review_flow", START, seconds=30)
+        result = host.result("start_review_flow", flowd.START_ARGUMENTS, seconds=30)
         assert result["structuredContent"]["result_kind"] == "clean", result
         assert not result.get("isError") and not findings(text_of(result)), result
 
@@ -122,7 +119,7 @@ def test_a_round_longer_than_the_window():
         meta = {"threadId": "0199a5b2-77f6-7d13-a1c2-00000000abcd", "progressToken": 1}
         with desk.host("--call-window", "1", name="codex-mcp-client") as host:
             begin = time.monotonic()
-            result = host.answer(host.call("start_review_flow", START, meta=meta), 20)["result"]
+            result = host.answer(host.call("start_review_flow", flowd.START_ARGUMENTS, meta=meta), 20)["result"]
             assert host.at - begin < 2 * SLOWER
             id = run_id(result)
             text = text_of(result)
@@ -147,7 +144,7 @@ def test_cancelled_start_is_found_again():
     with Desk() as desk:
         desk.hold_git()
         with desk.host() as host:
-            id = host.call("start_review_flow", START)
+            id = host.call("start_review_flow", flowd.START_ARGUMENTS)
             wait_for(lambda: os.path.exists(desk.socket) and rounds(desk), 20, "the round on disk")
             host.send("notifications/cancelled", {"requestId": id})
             host.answer(host.send("ping", id=True))
@@ -174,7 +171,7 @@ def test_server_killed_during_a_round():
     with Desk() as desk:
         desk.hold_git()
         with desk.host("--call-window", "1") as host:
-            id = run_id(host.result("start_review_flow", START, seconds=20))
+            id = run_id(host.result("start_review_flow", flowd.START_ARGUMENTS, seconds=20))
             (daemon,) = desk.daemons()
             os.kill(daemon, signal.SIGKILL)
             wait_for(lambda: not desk.daemons(), 10, "the daemon's death")
@@ -192,7 +189,7 @@ def test_driver_killed_during_a_round():
         desk.hold_git()
         host = desk.host()
         try:
-            host.call("start_review_flow", START)
+            host.call("start_review_flow", flowd.START_ARGUMENTS)
             wait_for(lambda: rounds(desk), 20, "the round on disk")
         finally:
             host.process.send_signal(signal.SIGKILL)
@@ -217,7 +214,7 @@ def test_a_bare_environment_joins_the_same_daemon():
             for env in (full, bare):
                 with Host("--plugin", "flows", env=env, cwd=desk.repo.dir) as host:
                     host.initialize()
-                    assert not host.result("start_review_flow", dict(START, new_run=True),
+                    assert not host.result("start_review_flow", dict(flowd.START_ARGUMENTS, new_run=True),
                                            seconds=30).get("isError")
             store = sqlite3.connect(os.path.join(home, ".local", "state", "kcap", "flowd.db"))
             assert store.execute("SELECT count(*) FROM rounds").fetchone() == (2,)
@@ -235,7 +232,7 @@ def test_twenty_cold_starts_make_one_daemon():
 
         def start(number):
             with desk.host(session="session-%d" % number) as host:
-                results.append(host.result("start_review_flow", START, seconds=60))
+                results.append(host.result("start_review_flow", flowd.START_ARGUMENTS, seconds=60))
 
         threads = [threading.Thread(target=start, args=(n,)) for n in range(20)]
         for thread in threads:
@@ -253,7 +250,7 @@ def test_the_drivers_environment_goes_no_further():
     with Desk() as desk:
         desk.hold_git()
         with desk.host("--call-window", "1", SECRET_OF_THE_DRIVER="hunter2") as host:
-            host.result("start_review_flow", START, seconds=20)
+            host.result("start_review_flow", flowd.START_ARGUMENTS, seconds=20)
             (daemon,) = desk.daemons()
             family = [pid for pid in os.listdir("/proc") if pid.isdigit() and parent(pid) == daemon]
             assert family
@@ -272,10 +269,10 @@ def parent(pid):
 def test_no_server_and_no_daemon_is_explained():
     with Desk() as desk:
         with desk.host("server-url=http://127.0.0.1:%d" % closed_port()) as host:
-            result = host.result("start_review_flow", START, seconds=20)
+            result = host.result("start_review_flow", flowd.START_ARGUMENTS, seconds=20)
             assert result["isError"] and "127.0.0.1" in text_of(result), result
         with desk.host(KCAP_URL="ftp://x") as host:
-            result = host.result("start_review_flow", START)
+            result = host.result("start_review_flow", flowd.START_ARGUMENTS)
             assert result["isError"] and "KCAP_URL" in text_of(result), result
         assert not desk.daemons()
 

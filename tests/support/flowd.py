@@ -25,6 +25,8 @@ import paths  # noqa: E402  (written by configure)
 DEADLINE_SEC = 30
 PROGRAM = os.path.join(paths.BUILDDIR, "kcap-flowd")
 CHECKLIST = os.path.join(paths.BUILDDIR, "kcap-checklist")
+START_ARGUMENTS = {"kind": "code-review", "target_kind": "commit", "target_ref": "HEAD",
+                   "target_title": "a change", "context": "please review"}  # of start_review_flow
 
 
 def until(what, look):

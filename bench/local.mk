@@ -1,6 +1,9 @@
 # Not installed, not part of check: "make bench".
 EXTRA_PROGRAMS = bench/mcp_load bench/floor
-bench_mcp_load_SOURCES = bench/mcp_load.c
+bench_mcp_load_SOURCES = \
+	bench/load-garbage.c bench/load-message.c bench/load-report.c bench/load-scenarios.c \
+	bench/load-server.c bench/load.h bench/mcp_load.c
+bench_mcp_load_LDADD = lib/libkcap.la $(CJSON_LIBS)
 bench_mcp_load_CFLAGS = -O2
 bench_floor_SOURCES = bench/floor.c
 bench_floor_CFLAGS = -O2 $(CJSON_CFLAGS)

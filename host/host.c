@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "host/calls.h"
 #include "host/log.h"
 
 /* Each key=value word must be one the plugin declares: a misspelt option that does nothing
@@ -57,6 +58,16 @@ host_open(struct host *host, const struct cli *cli)
         return -1;
     }
     return 0;
+}
+
+int64_t
+host_tick(struct host *host)
+{
+    int64_t now_ns = host_now_ns();
+    int64_t calls_ns = calls_tick(host, now_ns),
+            workers_ns = workers_tick(&host->workers, now_ns);
+
+    return calls_ns < workers_ns ? calls_ns : workers_ns;
 }
 
 void

@@ -62,6 +62,9 @@ struct host {
 /* Loads the plugin that cli names and runs its init. Returns 0, or -1 after logging why. */
 int host_open(struct host *host, const struct cli *cli);
 
+/* What has to be done by the clock; the main thread's. Returns when it is due again. */
+int64_t host_tick(struct host *host);
+
 /* Has the main thread look at calls and workers again: work came from another thread than
  * itself. */
 void host_wake_main(struct host *host);

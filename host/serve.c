@@ -57,17 +57,6 @@ handle_lines(struct protocol *protocol, struct reader *reader)
     wire_uncork(protocol->host->wire);
 }
 
-/* What has to be done by the clock; returns when next. */
-static int64_t
-tick(struct host *host)
-{
-    int64_t now_ns = host_now_ns();
-    int64_t calls_ns = calls_tick(host, now_ns),
-            workers_ns = workers_tick(&host->workers, now_ns);
-
-    return calls_ns < workers_ns ? calls_ns : workers_ns;
-}
-
 /* Waits until no call and no job is left, or until until_ns. */
 static bool
 wait_idle(struct host *host, int64_t until_ns)
@@ -79,7 +68,7 @@ wait_idle(struct host *host, int64_t until_ns)
         int64_t next_ns;
 
         (void)pthread_mutex_unlock(&host->lock);
-        next_ns = tick(host);
+        next_ns = host_tick(host);
         (void)pthread_mutex_lock(&host->lock);
         if (host->calls)
             (void)clock_cond_wait_until(&host->changed, &host->lock,
@@ -138,7 +127,7 @@ host_serve(struct host *host)
                                   {.fd = host->wake_main_fd, .events = POLLIN}};
         eventfd_t count;
         struct timespec space;
-        int64_t next_ns = tick(host);
+        int64_t next_ns = host_tick(host);
         int n;
 
         if (wire_pending(host->wire) >=

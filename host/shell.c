@@ -85,15 +85,13 @@ wait_for(struct host *host, struct kcap_call *call)
 {
     (void)pthread_mutex_lock(&host->lock);
     while (!call->returned) {
-        int64_t calls_ns, workers_ns;
+        int64_t next_ns;
 
         (void)pthread_mutex_unlock(&host->lock);
-        calls_ns = calls_tick(host, host_now_ns());
-        workers_ns = workers_tick(&host->workers, host_now_ns());
+        next_ns = host_tick(host);
         (void)pthread_mutex_lock(&host->lock);
         if (!call->returned)
-            (void)clock_cond_wait_until(&host->changed, &host->lock,
-                                        calls_ns < workers_ns ? calls_ns : workers_ns);
+            (void)clock_cond_wait_until(&host->changed, &host->lock, next_ns);
     }
     (void)pthread_mutex_unlock(&host->lock);
 }

@@ -26,6 +26,18 @@ api_answer_fini(struct api_answer *answer)
     *answer = (struct api_answer){.kind = API_REFUSED};
 }
 
+void
+api_add_encoded(struct buf *to, const char *text)
+{
+    for (; *text; text++) {
+        if ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+            (*text >= '0' && *text <= '9') || strchr("-._~", *text))
+            buf_addc(to, *text);
+        else
+            buf_addf(to, "%%%02X", (unsigned)(unsigned char)*text);
+    }
+}
+
 char *
 api_path(const char *before, const char *id, const char *after)
 {
@@ -33,13 +45,7 @@ api_path(const char *before, const char *id, const char *after)
 
     buf_adds(&path, before);
     buf_addc(&path, '/');
-    for (const char *p = id; *p; p++) {
-        if ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
-            strchr("-._~", *p))
-            buf_addc(&path, *p);
-        else
-            buf_addf(&path, "%%%02X", (unsigned)(unsigned char)*p);
-    }
+    api_add_encoded(&path, id);
     buf_adds(&path, after);
     return buf_take(&path, NULL);
 }
@@ -88,7 +94,7 @@ set_excerpt(struct api_answer *answer, enum api_kind kind, const char *lead,
 }
 
 static int32_t
-read_answer(const struct kcap_http_response *response, struct api_answer *ret)
+read_answer(const struct kcap_http_response *response, bool wants_list, struct api_answer *ret)
 {
     const char *fault = "not a JSON object", *code, *message;
     bool is_2xx = response->status >= 200 && response->status < 300;
@@ -104,7 +110,7 @@ read_answer(const struct kcap_http_response *response, struct api_answer *ret)
         ret->message = message;
         return 0;
     }
-    if (is_2xx && cJSON_IsObject(ret->json)) {
+    if (is_2xx && (wants_list ? cJSON_IsArray(ret->json) : cJSON_IsObject(ret->json))) {
         ret->kind = API_OK;
         return 0;
     }
@@ -212,7 +218,7 @@ api_request(struct flows *flows, struct kcap_call *call, const struct api_reques
     else if (r == 0 && error)
         r = set_text(ret, API_NOT_SENT, error);
     else if (r == 0 && response->outcome == KCAP_HTTP_ANSWER)
-        r = read_answer(response, ret);
+        r = read_answer(response, request->wants_list, ret);
     else if (r == 0)
         r = set_text(ret, response->outcome == KCAP_HTTP_NOT_SENT ? API_NOT_SENT : API_UNKNOWN,
                      response->error ? response->error : "the request failed");

@@ -7,7 +7,7 @@
 #include "lib/buf.h"
 
 enum api_kind {
-    API_OK,       /* 2xx with one JSON object */
+    API_OK,       /* 2xx with one JSON object, or with the list that was wanted */
     API_CODED,    /* a rejection with code and message, whatever the status */
     API_STATUS,   /* another status, uncoded */
     API_BAD,      /* 2xx with anything else: no answer of a flow server */
@@ -20,13 +20,14 @@ struct api_request {
     const char *method, *path;
     const char *body; /* or NULL */
     size_t body_len;
+    bool wants_list; /* the answer is to be an array */
     int64_t limit_ms;
 };
 
 struct api_answer {
     enum api_kind kind;
     int status;                 /* of an answer, else 0 */
-    cJSON *json;                /* OK and CODED; an object */
+    cJSON *json;                /* OK and CODED; an object, but for lists */
     const char *code, *message; /* CODED, borrowed from json */
     char *text;                 /* the others: one line saying what went wrong */
     int64_t retry_after_ms;     /* -1 when not told */
@@ -41,6 +42,9 @@ void api_answer_fini(struct api_answer *answer);
 
 /* Appends what is wrong with an answer that is not OK, as one line. */
 void api_add_error(struct buf *to, const struct api_answer *answer);
+
+/* All but the unreserved characters as %XX. */
+void api_add_encoded(struct buf *to, const char *text);
 
 /* "BEFORE/id/AFTER" with the id as one encoded segment; NULL when out of memory. */
 char *api_path(const char *before, const char *id, const char *after);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* close_review_flow */
+/* close_review_flow and close_flow */
 #include "config.h"
 
 #include <stdlib.h>
@@ -47,41 +47,36 @@ show_not_closed(const struct subject *subject, const char *run_id,
     buf_adds(&error, unknown ? "\nWhether the flow was closed is unknown; to close it again is "
                                "harmless."
                              : "\nThe flow was not closed by this call.");
-    return show_run_error(subject,
-                          &(struct head){.run_id = run_id,
-                                         .status = "unknown",
-                                         .next_step = no_such_run ? STEP_FIND : STEP_LOOK},
-                          buf_str(&error));
+    return show_run_error(
+        subject,
+        &(struct head){.run_id = run_id,
+                       .status = "unknown",
+                       .next_step = subject->family->next[no_such_run ? NEXT_FIND : NEXT_LOOK]},
+        buf_str(&error));
 }
 
 int32_t
-close_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args)
+close_flow(struct subject *subject, const cJSON *args)
 {
-    AUTO_SESSION struct session session = {.key = NULL};
     AUTO_ANSWER struct api_answer answer = {.kind = API_REFUSED};
     AUTO_FREE char *run_id = args_trim(json_str(args, "flow_run_id"), false);
     AUTO_FREE char *path = NULL;
-    struct subject subject = {.flows = flows,
-                              .call = call,
-                              .session = &session,
-                              .began_ns = flows->host->now_ns(flows->host)};
     int32_t r;
 
     if (text_is_blank(run_id))
-        return show_error(flows, call,
-                          "flow_run_id is missing or blank; nothing was closed. "
-                          "get_review_flow_status without an id finds the flow.");
+        return show_error(subject, "flow_run_id is missing or blank; nothing was closed. The "
+                                   "status tool without an id finds the flow.");
     path = api_path("/api/flows", run_id, "/close");
-    if (!path || session_find(flows->host, call, NULL, &session) < 0)
+    if (!path || session_find(subject, NULL) < 0)
         return KCAP_E_NOMEM;
     r = api_request(
-        flows, call,
+        subject->flows, subject->call,
         &(struct api_request){.method = "POST", .path = path, .limit_ms = CLOSE_LIMIT_MS},
         &answer);
     if (r == KCAP_WAIT_DEADLINE)
-        return show_not_closed(&subject, run_id, NULL);
+        return show_not_closed(subject, run_id, NULL);
     if (r != 0)
         return show_end(r);
-    return answer.kind == API_OK ? show_closed(&subject, run_id, answer.json)
-                                 : show_not_closed(&subject, run_id, &answer);
+    return answer.kind == API_OK ? show_closed(subject, run_id, answer.json)
+                                 : show_not_closed(subject, run_id, &answer);
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "family.h"
 #include "lib/json.h"
 #include "runs.h"
 
@@ -49,16 +50,31 @@ struct session {
     char *repository; /* its work tree's root, or NULL */
 };
 
-/* argument may be NULL. Returns 0 or KCAP_E_NOMEM. */
-int session_find(const struct kcap_host *host, struct kcap_call *call, const char *argument,
-                 struct session *ret);
 void session_fini(struct session *session);
 #define AUTO_SESSION __attribute__((cleanup(session_fini)))
 
+/* What a call works on. note is further text for its answer, lines with their ends, or NULL. */
+struct subject {
+    struct flows *flows;
+    struct kcap_call *call;
+    const struct family *family; /* of the tool that was called */
+    struct session *session;     /* empty until session_find */
+    int64_t began_ns;            /* of this call */
+    const char *note;
+    int64_t offset; /* of the reviewer's words: show them from that byte on */
+};
+
+/* Fills the subject's session; argument: the caller's own word for it, or NULL. Returns 0 or
+ * KCAP_E_NOMEM. */
+int session_find(const struct subject *subject, const char *argument);
+
 /* The tools. args is an object; each returns what kcap_plugin.call returns. */
-int32_t start_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args);
-int32_t submit_review_round(struct flows *flows, struct kcap_call *call, const cJSON *args);
-int32_t get_review_flow_status(struct flows *flows, struct kcap_call *call, const cJSON *args);
-int32_t close_review_flow(struct flows *flows, struct kcap_call *call, const cJSON *args);
+int32_t start_review_flow(struct subject *subject, const cJSON *args);
+int32_t start_flow(struct subject *subject, const cJSON *args);
+int32_t submit_review_round(struct subject *subject, const cJSON *args);
+int32_t send_to_participant(struct subject *subject, const cJSON *args);
+int32_t get_status(struct subject *subject, const cJSON *args); /* of either family */
+int32_t close_flow(struct subject *subject, const cJSON *args); /* of either family */
+int32_t list_reviewer_vendors(struct subject *subject, const cJSON *args);
 
 #endif

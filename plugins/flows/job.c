@@ -339,9 +339,10 @@ job_take_answer(struct job *job, struct api_answer *answer)
 
     if (answer->kind != API_OK) {
         api_add_error(&line, answer);
-        if (job->attempts > 1)
+        if (job->settling.gave_up)
             buf_addf(
-                &line, " (after %d attempts in %lld s; try again later)", job->attempts,
+                &line, " (the server was busy %d times in %lld s; try again later)",
+                job->settling.refusals,
                 (long long)((job->flows->host->now_ns(job->flows->host) - job->started_ns) /
                             NS_PER_SEC));
         job->run_unknown = answer->status == 404;

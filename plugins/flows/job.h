@@ -10,9 +10,11 @@
 #include "api.h"
 #include "flows.h"
 #include "preference.h"
+#include "settle.h"
 #include "view.h"
 
-#define JOB_MAX_TITLE 300u /* bytes of a title that are kept */
+#define JOB_MAX_TITLE    300u /* bytes of a title that are kept */
+#define JOB_MAX_BODY_LEN ((size_t)16 << 20)
 
 enum job_end {
     JOB_RUNNING,  /* the server took it; view has the run */
@@ -31,8 +33,9 @@ struct job {
     char *session, *start_id, *run_id; /* run_id: a round for that run; NULL: a start */
     char *title;
     char *vendor, *model;
-    char *project; /* of a start: where its session is */
-    char *body;    /* of a start: without its last member and brace (see start.c) */
+    char *project;   /* of a start: where its session is */
+    bool is_dynamic; /* a start that brings its definition along */
+    char *body;      /* of a start: without its last member and brace (see start-job.c) */
 
     /* the outcome; fixed once done */
     enum job_end end;
@@ -41,7 +44,7 @@ struct job {
     bool may_exist;   /* FAILED without an id: the server may have acted all the same */
     char *error;
     bool run_unknown;             /* FAILED: the server knows no such run */
-    int attempts;                 /* posts made because the server asked for it */
+    struct settling settling;     /* posts made because the server asked for it */
     struct preference preference; /* of a start that named no vendor and had to */
 };
 
@@ -82,7 +85,7 @@ size_t job_join_starts(struct job **starts, size_t n, struct runs *runs);
 /* Its outcome has been told. */
 void job_forget(struct job *job);
 
-/* What the background runs: fill the outcome (start.c, round.c). */
+/* What the background runs: fill the outcome (start-job.c, round.c). */
 void job_fail(struct job *job, bool may_exist, const char *error);
 int32_t job_run_start(struct job *job, struct kcap_call *bg_call);
 int32_t job_run_round(struct job *job, struct kcap_call *bg_call);

@@ -5,6 +5,7 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/args.c plugins/flows/args.h \
 	plugins/flows/close.c \
 	plugins/flows/daemon.c plugins/flows/daemon.h \
+	plugins/flows/family.c plugins/flows/family.h \
 	plugins/flows/flows.h \
 	plugins/flows/job.c plugins/flows/job.h \
 	plugins/flows/journal.c plugins/flows/journal.h \
@@ -21,9 +22,13 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/session.c \
 	plugins/flows/settle.c plugins/flows/settle.h \
 	plugins/flows/show.c plugins/flows/show.h \
+	plugins/flows/start-job.c \
 	plugins/flows/start.c \
 	plugins/flows/status.c \
+	plugins/flows/tools-flow.c \
+	plugins/flows/tools-review.c \
 	plugins/flows/tools.c plugins/flows/tools.h \
+	plugins/flows/vendors.c \
 	plugins/flows/view.c plugins/flows/view.h \
 	plugins/flows/waiting.c plugins/flows/waiting.h \
 	services/http/profile.c services/http/profile.h \

@@ -92,7 +92,8 @@ add_id(struct buf *ids, const char *id)
 }
 
 static void
-render_one(struct buf *text, const struct message *message, bool again)
+render_one(struct buf *text, const struct family *family, const struct message *message,
+           bool again)
 {
     size_t len = strlen(message->text), kept = text_prefix(message->text, len, MAX_SHOWN_LEN);
     AUTO_FREE char *shown = strndup(message->text, kept);
@@ -104,7 +105,7 @@ render_one(struct buf *text, const struct message *message, bool again)
         buf_adds(text, "message_note: shown before; act on it once\n");
     if (kept < len)
         buf_addf(text, "message_note: cut, %zu of %zu bytes are shown\n", kept, len);
-    render_reviewer(text, "The message", shown, 0);
+    render_reviewer(text, family, "The message", shown, 0);
 }
 
 void
@@ -130,7 +131,7 @@ messages_render(const struct subject *subject, const char *run_id, const cJSON *
         again = note_seen(subject, mark(run_id, &message));
         if (again && !message.id)
             continue; /* nothing can stop the server from sending it */
-        render_one(&shown, &message, again);
+        render_one(&shown, subject->family, &message, again);
         if (message.id)
             add_id(ids, message.id);
         len += strlen(message.text);

@@ -23,6 +23,12 @@
 /* ---- this machine ---- */
 
 static char *
+config_dir(const struct kcap_host *host)
+{
+    return paths_config_dir(host->env(host, "KCAP_CONFIG_DIR"), host->env(host, "HOME"));
+}
+
+static char *
 read_id(const char *path)
 {
     AUTO_BUF struct buf text = BUF_INIT(MAX_FILE_LEN);
@@ -69,8 +75,7 @@ make_id(const char *dir, const char *path)
 void
 origin_add_machine(struct buf *to, const struct kcap_host *host)
 {
-    AUTO_FREE char *dir =
-        paths_config_dir(host->env(host, "KCAP_CONFIG_DIR"), host->env(host, "HOME"));
+    AUTO_FREE char *dir = config_dir(host);
     AUTO_FREE char *path = dir ? paths_join(dir, "machine.json") : NULL;
     AUTO_FREE char *id = path ? read_id(path) : NULL;
     int r = 0;
@@ -86,21 +91,46 @@ origin_add_machine(struct buf *to, const struct kcap_host *host)
     args_add_member(to, "requester_machine_id", id);
 }
 
+char *
+origin_machine(const struct kcap_host *host)
+{
+    AUTO_FREE char *dir = config_dir(host);
+    AUTO_FREE char *path = dir ? paths_join(dir, "machine.json") : NULL;
+
+    return path ? read_id(path) : NULL;
+}
+
 /* ---- the repository ---- */
+
+int
+origin_identity(const char *dir, char **ret)
+{
+    struct repository repository;
+    int r = repository_find(dir, &repository);
+    const char *owner = repository.origin ? strchr(repository.origin, '/') : NULL;
+    const char *name = owner ? strrchr(owner, '/') : NULL;
+
+    *ret = NULL;
+    if (r == 0 && name && name > owner + 1 && name[1]) { /* host/owner/.../name */
+        *ret = strdup(owner + 1);
+        if (!*ret)
+            r = KCAP_E_NOMEM;
+    }
+    repository_fini(&repository);
+    return r;
+}
 
 int
 origin_add_repository(struct buf *to, const char *dir)
 {
-    struct repository repository;
-    int r = repository_find(dir, &repository);
-    char *owner = repository.origin ? strchr(repository.origin, '/') : NULL;
-    char *name = owner ? strrchr(owner, '/') : NULL;
+    AUTO_FREE char *identity = NULL;
+    int r = origin_identity(dir, &identity);
+    char *name = identity ? strrchr(identity, '/') : NULL;
 
-    if (r == 0 && name && name > owner + 1 && name[1]) { /* host/owner/.../name */
+    if (name) {
         *name = '\0';
-        args_add_member(to, "repo_owner", owner + 1);
+        args_add_member(to, "repo_owner", identity);
         args_add_member(to, "repo_name", name + 1);
     }
-    repository_fini(&repository);
     return r;
 }

@@ -73,8 +73,15 @@ flows_call(void *ctx, struct kcap_call *call, const struct kcap_tool *tool, cons
 {
     const struct flows_tool *flows_tool = (const struct flows_tool *)(const void *)tool;
     AUTO_JSON cJSON *json = json_parse(args, args_len, NULL);
+    AUTO_SESSION struct session session = {.key = NULL};
+    struct flows *flows = ctx;
+    struct subject subject = {.flows = flows,
+                              .call = call,
+                              .family = flows_tool->family,
+                              .session = &session,
+                              .began_ns = flows->host->now_ns(flows->host)};
 
-    return flows_tool->run(ctx, call, json);
+    return flows_tool->run(&subject, json);
 }
 
 static void

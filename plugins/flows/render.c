@@ -166,7 +166,8 @@ first_byte(const char *text, size_t len, int64_t offset)
 }
 
 void
-render_reviewer(struct buf *to, const char *heading, const char *text, int64_t offset)
+render_reviewer(struct buf *to, const struct family *family, const char *heading,
+                const char *text, int64_t offset)
 {
     AUTO_BUF struct buf clean = BUF_INIT(MAX_REVIEW_LEN * 4);
     size_t len = text ? strlen(text) : 0, first, end;
@@ -188,40 +189,40 @@ render_reviewer(struct buf *to, const char *heading, const char *text, int64_t o
         p += n + (p[n] == '\n');
     }
     if (end < len)
-        buf_addf(
-            to,
-            "[cut here: for the rest call get_review_flow_status with this flow_run_id and "
-            "\"offset\": %zu]\n",
-            end);
+        buf_addf(to,
+                 "[cut here: for the rest call %s with this flow_run_id and \"offset\": %zu]\n",
+                 family->status, end);
+}
+
+static enum next
+next_step(const struct view *view)
+{
+    bool is_told = view->round > 0 || view->round_status || !view->result_kind;
+    const char *round = is_told ? view->round_status : view->result_kind; /* old servers */
+
+    if (!round)
+        return view->no_round ? NEXT_ADDRESS : NEXT_WAIT;
+    if (strcmp(round, "findings") == 0)
+        return NEXT_FIX;
+    if (strcmp(round, "clean") == 0)
+        return NEXT_CLOSE;
+    if (strcmp(round, "waiting") == 0)
+        return NEXT_ANSWER;
+    if (strcmp(round, "failed") == 0)
+        return NEXT_MEND;
+    if (view->round_ended)
+        return view->reason ? NEXT_READ : NEXT_REDO;
+    return NEXT_WAIT;
 }
 
 const char *
-render_next_step(const struct view *view)
+render_next_step(const struct family *family, const struct view *view)
 {
-    const char *round = view->round_status ? view->round_status : "";
-
-    if (view->run_ended)
-        return strcmp(view->status, "closed") == 0 ? "nothing: this flow is closed"
-                                                   : "tell the user why it failed; start "
-                                                     "another flow only if the user wants it";
-    if (strcmp(round, "findings") == 0)
-        return "address the findings, then call submit_review_round with this flow_run_id";
-    if (strcmp(round, "clean") == 0)
-        return "call close_review_flow with this flow_run_id";
-    if (strcmp(round, "waiting") == 0)
-        return "answer what the reviewer asks with submit_review_round on this flow_run_id";
-    if (strcmp(round, "failed") == 0)
-        return "read round_reason and mend what it names, then call submit_review_round with "
-               "this flow_run_id; if it is the flow's target that is at fault, close the flow "
-               "and start another with a target that fits";
-    if (view->round_ended && view->reason)
-        return "the flow is open. Read what happened first: if it names something that will be "
-               "the same next time, mend that or tell the user; else call submit_review_round "
-               "with this flow_run_id to have the round done again";
-    if (view->round_ended)
-        return "the flow is open: call submit_review_round with this flow_run_id to have the "
-               "round done again";
-    return STEP_WAIT;
+    if (!view->run_ended)
+        return family->next[next_step(view)];
+    return strcmp(view->status, "closed") == 0 ? "nothing: this flow is closed"
+                                               : "tell the user why it failed; start "
+                                                 "another flow only if the user wants it";
 }
 
 static bool

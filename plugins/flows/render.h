@@ -29,7 +29,8 @@ void render_participants(struct buf *to, const struct view *view);
 
 /* The reviewer's words under a heading, each line marked: as many as an answer may hold, from
  * that byte on, with a note of what is left out. Nothing when text is NULL or empty. */
-void render_reviewer(struct buf *to, const char *heading, const char *text, int64_t offset);
+void render_reviewer(struct buf *to, const struct family *family, const char *heading,
+                     const char *text, int64_t offset);
 
 /* Gives the answer: text, and head and text once more as structured content, since some clients
  * show their model that alone. candidates may be NULL. */
@@ -38,12 +39,6 @@ int32_t render_result(const struct kcap_host *host, struct kcap_call *call, bool
                       const struct runs *candidates);
 
 /* What to do next, by what is known of the run. */
-const char *render_next_step(const struct view *view);
-
-#define STEP_WAIT                                                                             \
-    "call get_review_flow_status with {\"wait\": true}; it needs no id and returns when the " \
-    "round is done"
-#define STEP_FIND "call get_review_flow_status without an id to see this session's flows"
-#define STEP_LOOK "call get_review_flow_status with this flow_run_id"
+const char *render_next_step(const struct family *family, const struct view *view);
 
 #endif

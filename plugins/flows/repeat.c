@@ -66,15 +66,19 @@ joining(const struct repeat *repeat, struct buf *note)
 static int32_t
 refuse(const struct repeat *repeat, const char *status)
 {
-    return show_run_error(
-        repeat->subject,
-        &(struct head){.run_id = repeat->run->run_id,
-                       .status = status,
-                       .round = repeat->run->round,
-                       .next_step = STEP_WAIT},
-        "Error: a flow for the same target, started with other arguments, is open in this "
-        "session; nothing was started by this call. Follow that one, or close it. If the user "
-        "wants another one beside it, call start_review_flow again with \"new_run\": true.");
+    AUTO_BUF struct buf error = BUF_INIT(MAX_NOTE);
+
+    buf_addf(&error,
+             "Error: a flow for the same target, started with other arguments, is open in this "
+             "session; nothing was started by this call. Follow that one, or close it. If the "
+             "user wants another one beside it, call %s again with \"new_run\": true.",
+             repeat->subject->family->start);
+    return show_run_error(repeat->subject,
+                          &(struct head){.run_id = repeat->run->run_id,
+                                         .status = status,
+                                         .round = repeat->run->round,
+                                         .next_step = repeat->subject->family->next[NEXT_WAIT]},
+                          buf_str(&error));
 }
 
 /* ---- a start without an id so far ---- */
@@ -82,16 +86,18 @@ refuse(const struct repeat *repeat, const char *status)
 static int32_t
 show_unknown(const struct repeat *repeat)
 {
+    const struct family *family = repeat->subject->family;
     AUTO_BUF struct buf error = BUF_INIT(MAX_NOTE);
 
     buf_addf(&error,
              "Error: the very same start was sent %lld s ago, and what became of it is not "
-             "known; nothing was started by this call. If get_review_flow_status finds no flow "
-             "of it, call start_review_flow again with \"new_run\": true.",
-             (long long)(age_ms(repeat) / 1000));
-    return show_run_error(repeat->subject,
-                          &(struct head){.status = "unknown", .next_step = STEP_FIND},
-                          buf_str(&error));
+             "known; nothing was started by this call. If %s finds no flow of it, call %s "
+             "again with \"new_run\": true.",
+             (long long)(age_ms(repeat) / 1000), family->status, family->start);
+    return show_run_error(
+        repeat->subject,
+        &(struct head){.status = "unknown", .next_step = family->next[NEXT_FIND]},
+        buf_str(&error));
 }
 
 static int32_t
@@ -134,7 +140,7 @@ show_unseen(const struct repeat *repeat, const struct api_answer *answer, const 
     return show_run_error(repeat->subject,
                           &(struct head){.run_id = repeat->run->run_id,
                                          .status = "unknown",
-                                         .next_step = STEP_LOOK},
+                                         .next_step = repeat->subject->family->next[NEXT_LOOK]},
                           buf_str(&error));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* submit_review_round */
+/* submit_review_round and send_to_participant */
 #include "config.h"
 
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #include "settle.h"
 #include "show.h"
 
-#define MAX_BODY_LEN  ((size_t)16 << 20)
 #define POST_LIMIT_MS (20 * 60 * 1000)
 
 int32_t
@@ -26,7 +25,7 @@ job_run_round(struct job *job, struct kcap_call *bg_call)
         .body_len = strlen(job->body),
         .limit_ms = POST_LIMIT_MS,
     };
-    int32_t r = path ? settle_post(job->flows, bg_call, &request, true, &answer, &job->attempts)
+    int32_t r = path ? settle_post(job->flows, bg_call, &request, true, &job->settling, &answer)
                      : KCAP_E_NOMEM;
 
     if (r != 0)
@@ -35,50 +34,68 @@ job_run_round(struct job *job, struct kcap_call *bg_call)
     return 0;
 }
 
+/* text is the name of the argument that says what to do. */
 static char *
-compose(const cJSON *args)
+compose(const cJSON *args, const char *text)
 {
-    AUTO_BUF struct buf body = BUF_INIT(MAX_BODY_LEN);
+    AUTO_BUF struct buf body = BUF_INIT(JOB_MAX_BODY_LEN);
 
-    args_add_member(&body, "context", json_str(args, "context"));
+    args_add_member(&body, "context", json_str(args, text));
     args_add_member(&body, "instructions", json_str(args, "instructions"));
-    buf_adds(&body, ",\"async\":true}");
+    args_add_member(&body, "participant", json_str(args, "participant"));
+    buf_addf(&body, ",\"async\":%s}", json_bool(args, "async", true) ? "true" : "false");
     return buf_take(&body, NULL);
 }
 
-int32_t
-submit_review_round(struct flows *flows, struct kcap_call *call, const cJSON *args)
+static int32_t
+submit(const struct subject *subject, const cJSON *args, const char *text)
 {
-    static const char *const required[] = {"context", "flow_run_id", NULL};
-    AUTO_SESSION struct session session = {.key = NULL};
     AUTO_JOB struct job *job = NULL;
-    const char *blank = args_first_blank(args, required);
     int32_t r;
-    struct subject subject = {.flows = flows,
-                              .call = call,
-                              .session = &session,
-                              .began_ns = flows->host->now_ns(flows->host)};
 
-    if (blank)
-        return show_error(flows, call,
-                          strcmp(blank, "context") == 0
-                              ? "context is missing or blank; nothing was submitted."
-                              : "flow_run_id is missing or blank; nothing was submitted. "
-                                "get_review_flow_status without an id finds the flow.");
-    if (session_find(flows->host, call, NULL, &session) < 0)
+    if (session_find(subject, NULL) < 0)
         return KCAP_E_NOMEM;
-    job = job_new(flows, &(struct job){
-                             .session = strdup(session.key),
-                             .run_id = args_trim(json_str(args, "flow_run_id"), false),
-                             .body = compose(args),
-                         });
+    job = job_new(subject->flows, &(struct job){
+                                      .session = strdup(subject->session->key),
+                                      .run_id = args_trim(json_str(args, "flow_run_id"), false),
+                                      .body = compose(args, text),
+                                  });
     if (!job || !job->run_id)
         return KCAP_E_NOMEM;
-    r = show_over(&subject, "submitted");
+    r = show_over(subject, "submitted");
     if (r != KCAP_WAIT_TIMEOUT)
         return r;
     if (job_start(job) < 0)
-        return show_error(flows, call,
+        return show_error(subject,
                           "Error: kcap-host is too busy; nothing was submitted. Call again.");
-    return show_job(&subject, job);
+    return show_job(subject, job);
+}
+
+static int32_t
+show_blank(const struct subject *subject, const char *name)
+{
+    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
+
+    buf_addf(&text, "%s is missing or blank; nothing was submitted.", name);
+    if (strcmp(name, "flow_run_id") == 0)
+        buf_addf(&text, " %s without an id finds the flow.", subject->family->status);
+    return show_error(subject, buf_str(&text));
+}
+
+int32_t
+submit_review_round(struct subject *subject, const cJSON *args)
+{
+    static const char *const required[] = {"context", "flow_run_id", NULL};
+    const char *blank = args_first_blank(args, required);
+
+    return blank ? show_blank(subject, blank) : submit(subject, args, "context");
+}
+
+int32_t
+send_to_participant(struct subject *subject, const cJSON *args)
+{
+    static const char *const required[] = {"participant", "message", "flow_run_id", NULL};
+    const char *blank = args_first_blank(args, required);
+
+    return blank ? show_blank(subject, blank) : submit(subject, args, "message");
 }

@@ -94,12 +94,13 @@ use_place(struct session *session, const char *client)
 }
 
 int
-session_find(const struct kcap_host *host, struct kcap_call *call, const char *argument,
-             struct session *ret)
+session_find(const struct subject *subject, const char *argument)
 {
+    const struct kcap_host *host = subject->flows->host;
     struct kcap_client client = {.struct_size = sizeof client};
+    struct session *ret = subject->session;
 
-    host->client(call, &client);
+    host->client(subject->call, &client);
     *ret = (struct session){.project = find_project(host, &client)};
     if (!ret->project && !(ret->project = strdup("/")))
         return KCAP_E_NOMEM;

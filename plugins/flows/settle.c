@@ -38,34 +38,47 @@ pause_ns(int attempt, int64_t now_ns)
     return (longest_ms / 2 + now_ns / 1000 % (longest_ms / 2)) * NS_PER_MS;
 }
 
+/* Takes the server's mark in; returns when patience ends. */
+static int64_t
+note_progress(struct settling *settling, const struct api_answer *answer, int64_t now_ns)
+{
+    int64_t seen, end_ns;
+
+    if (json_int(answer->json, "last_processed_seq", &seen) &&
+        (!settling->has_mark || seen > settling->mark)) {
+        settling->mark = seen;
+        settling->has_mark = true;
+        settling->progress_ns = now_ns;
+    }
+    end_ns = settling->progress_ns + NO_PROGRESS_NS;
+    return end_ns < settling->began_ns + HARD_END_NS ? end_ns
+                                                     : settling->began_ns + HARD_END_NS;
+}
+
 int32_t
 settle_post(struct flows *flows, struct kcap_call *call, const struct api_request *request,
-            bool is_round, struct api_answer *ret, int *ret_attempts)
+            bool is_round, struct settling *settling, struct api_answer *ret)
 {
     const struct kcap_host *host = flows->host;
-    int64_t began_ns = host->now_ns(host), progress_ns = began_ns, mark = -1, seen;
 
-    for (*ret_attempts = 1;; ++*ret_attempts) {
+    if (settling->began_ns == 0)
+        settling->began_ns = settling->progress_ns = host->now_ns(host);
+    for (;;) {
         int64_t now_ns, end_ns, until_ns;
         int32_t r = api_request(flows, call, request, ret);
         if (r != 0 || !may_repeat(ret, is_round))
             return r;
+        settling->refusals++;
         now_ns = host->now_ns(host);
-        if (json_int(ret->json, "last_processed_seq", &seen) && seen > mark) {
-            mark = seen;
-            progress_ns = now_ns;
-        }
-        end_ns = progress_ns + NO_PROGRESS_NS;
-        if (end_ns > began_ns + HARD_END_NS)
-            end_ns = began_ns + HARD_END_NS;
-        if (now_ns >= end_ns)
+        end_ns = note_progress(settling, ret, now_ns);
+        if (now_ns >= end_ns) {
+            settling->gave_up = true;
             return 0;
-        until_ns = now_ns + pause_ns(*ret_attempts, now_ns);
-        r = host->wait(call, KCAP_SEQ_NONE, NULL, 0, until_ns < end_ns ? until_ns : end_ns);
-        if (r != KCAP_WAIT_TIMEOUT) {
-            api_answer_fini(ret);
-            return r;
         }
+        until_ns = now_ns + pause_ns(settling->refusals, now_ns);
+        r = host->wait(call, KCAP_SEQ_NONE, NULL, 0, until_ns < end_ns ? until_ns : end_ns);
         api_answer_fini(ret);
+        if (r != KCAP_WAIT_TIMEOUT)
+            return r;
     }
 }

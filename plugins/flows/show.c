@@ -25,12 +25,13 @@ show_end(int32_t r)
 }
 
 int32_t
-show_error(struct flows *flows, struct kcap_call *call, const char *text)
+show_error(const struct subject *subject, const char *text)
 {
     AUTO_BUF struct buf copy = BUF_INIT(MAX_ANSWER_TEXT);
 
     buf_adds(&copy, text);
-    return render_result(flows->host, call, true, &(struct head){.run_id = NULL}, &copy, NULL);
+    return render_result(subject->flows->host, subject->call, true,
+                         &(struct head){.run_id = NULL}, &copy, NULL);
 }
 
 int32_t
@@ -44,7 +45,7 @@ show_over(const struct subject *subject, const char *done)
         return r == KCAP_WAIT_TIMEOUT ? r : show_end(r);
     buf_addf(&text, "Error: this call's time was over before anything could be %s. Call again.",
              done);
-    return show_error(subject->flows, subject->call, buf_str(&text));
+    return show_error(subject, buf_str(&text));
 }
 
 static void
@@ -67,13 +68,22 @@ show_run_error(const struct subject *subject, const struct head *head, const cha
     return render_result(subject->flows->host, subject->call, true, head, &text, NULL);
 }
 
+/* Where nothing was submitted, that the run is there is all there is to tell. */
+static bool
+is_outcome(const struct subject *subject, const struct view *view)
+{
+    return view->round_ended || view->run_ended ||
+           (view->no_round &&
+            ledger_round(subject->flows, subject->session->key, view->run_id) <= 0);
+}
+
 /* Tells the ledger that an outcome is about to reach the client. */
 static void
 expect_shown(const struct subject *subject, const struct view *view)
 {
     struct flows *flows = subject->flows;
 
-    if (view->round_ended || view->run_ended)
+    if (is_outcome(subject, view))
         ledger_expect(flows, flows->host->serial(subject->call), subject->session->key,
                       view->run_id, view->run_ended);
 }
@@ -88,8 +98,8 @@ add_previous(struct buf *text, const struct subject *subject, const struct view 
     if (view->round > 1)
         buf_addf(text, "(of a round before round %lld, which has no result)\n",
                  (long long)view->round);
-    render_reviewer(text, "The reviewer's words about the earlier round", view->previous_text,
-                    view->result_text ? 0 : subject->offset);
+    render_reviewer(text, subject->family, "The reviewer's words about the earlier round",
+                    view->previous_text, view->result_text ? 0 : subject->offset);
 }
 
 int32_t
@@ -102,7 +112,7 @@ show_view(const struct subject *subject, const struct view *view, bool is_error)
         .status = view->status,
         .round = view->round,
         .result_kind = view->result_kind,
-        .next_step = render_next_step(view),
+        .next_step = render_next_step(subject->family, view),
     };
     int32_t r;
 
@@ -120,7 +130,8 @@ show_view(const struct subject *subject, const struct view *view, bool is_error)
         buf_addf(&text, "round_count: %.0f\n", count->valuedouble);
     render_audit(&text, view->doc);
     render_participants(&text, view);
-    render_reviewer(&text, "The reviewer's words", view->result_text, subject->offset);
+    render_reviewer(&text, subject->family, "The reviewer's words", view->result_text,
+                    subject->offset);
     add_previous(&text, subject, view);
     messages_render(subject, view->run_id, view->doc, &text, &ids);
     r = messages_ack(subject, view->run_id, &ids);
@@ -137,8 +148,10 @@ show_still_running(const struct subject *subject, const char *run_id, int64_t ro
     AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
     const struct kcap_host *host = subject->flows->host;
     int64_t now_ns = host->now_ns(host);
-    struct head head = {
-        .run_id = run_id, .status = "running", .round = round, .next_step = STEP_WAIT};
+    struct head head = {.run_id = run_id,
+                        .status = "running",
+                        .round = round,
+                        .next_step = subject->family->next[NEXT_WAIT]};
 
     render_head(&text, &head);
     add_note(&text, subject);
@@ -166,7 +179,10 @@ show_broken(const struct subject *subject, const char *run_id, int32_t r)
     if (r >= 0 || !run_id)
         return show_end(r);
     return show_run_error(
-        subject, &(struct head){.run_id = run_id, .status = "unknown", .next_step = STEP_WAIT},
+        subject,
+        &(struct head){.run_id = run_id,
+                       .status = "unknown",
+                       .next_step = subject->family->next[NEXT_WAIT]},
         "Error: kcap-host could not wait any longer; its log has the reason. The flow itself "
         "goes on.");
 }
@@ -188,7 +204,7 @@ show_wait_failed(const struct subject *subject, const struct wait_goal *goal,
         &(struct head){.run_id = goal->run_id,
                        .status = "unknown",
                        .round = goal->round ? goal->round : end->seen_round,
-                       .next_step = gone ? STEP_FIND : STEP_LOOK " and \"wait\": true"},
+                       .next_step = subject->family->next[gone ? NEXT_FIND : NEXT_LOOK_LONGER]},
         buf_str(&error));
 }
 
@@ -220,7 +236,9 @@ show_in_progress(const struct subject *subject, const struct job *job)
 {
     AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
     const struct kcap_host *host = subject->flows->host;
-    struct head head = {.run_id = job->run_id, .status = "starting", .next_step = STEP_WAIT};
+    struct head head = {.run_id = job->run_id,
+                        .status = "starting",
+                        .next_step = subject->family->next[NEXT_WAIT]};
 
     render_head(&text, &head);
     add_note(&text, subject);
@@ -235,11 +253,14 @@ show_in_progress(const struct subject *subject, const struct job *job)
 }
 
 static const char *
-job_failed_step(const struct job *job, const char *run_id)
+job_failed_step(const struct family *family, const struct job *job, const char *run_id)
 {
     if (job->run_unknown || (!run_id && job->may_exist))
-        return STEP_FIND;
-    return run_id ? STEP_LOOK : "read the error below; nothing was started";
+        return family->next[NEXT_FIND];
+    if (!run_id)
+        return "read the error below; nothing was started";
+    /* a start that failed with an id is one that was to be closed again */
+    return family->next[!job->run_id && job->may_exist ? NEXT_CLOSE : NEXT_LOOK];
 }
 
 static int32_t
@@ -255,11 +276,12 @@ show_job_failed(const struct subject *subject, struct job *job)
                  "send it again before a status call has shown that it did not.",
                  job->run_id ? "taken the round" : "started a flow");
     job_forget(job);
-    return show_run_error(subject,
-                          &(struct head){.run_id = run_id,
-                                         .status = job->may_exist ? "unknown" : "error",
-                                         .next_step = job_failed_step(job, run_id)},
-                          buf_str(&error));
+    return show_run_error(
+        subject,
+        &(struct head){.run_id = run_id,
+                       .status = job->may_exist ? "unknown" : "error",
+                       .next_step = job_failed_step(subject->family, job, run_id)},
+        buf_str(&error));
 }
 
 /* Waits for the round of a job that is done. */
@@ -268,7 +290,7 @@ show_done(const struct subject *subject, struct job *job)
 {
     struct wait_goal goal = {.called_ns = subject->began_ns, .fresh = true};
 
-    if (job->end == JOB_FINISHED)
+    if (job->end == JOB_FINISHED || job->view.no_round)
         return show_view(subject, &job->view, job->view.run_ended && is_failed(&job->view));
     goal.run_id = job->view.run_id;
     goal.round = job->view.round;

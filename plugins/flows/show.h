@@ -7,16 +7,6 @@
 #include "render.h"
 #include "waiting.h"
 
-/* What a call works on. note is further text for its answer, lines with their ends, or NULL. */
-struct subject {
-    struct flows *flows;
-    struct kcap_call *call;
-    const struct session *session;
-    int64_t began_ns; /* of this call */
-    const char *note;
-    int64_t offset; /* of the reviewer's words: show them from that byte on */
-};
-
 /* Waits for the job, then for its round. */
 int32_t show_job(const struct subject *subject, struct job *job);
 
@@ -35,7 +25,7 @@ int32_t show_run_error(const struct subject *subject, const struct head *head,
 void show_expect_gone(const struct subject *subject, const char *run_id);
 
 /* An error that knows no run. */
-int32_t show_error(struct flows *flows, struct kcap_call *call, const char *text);
+int32_t show_error(const struct subject *subject, const char *text);
 
 /* Whether the call is over before anything was done ("started", "submitted"): then nothing is
  * to be sent any more, and this returns what kcap_plugin.call returns; else KCAP_WAIT_TIMEOUT.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* get_review_flow_status */
+/* get_review_flow_status and get_flow_status */
 #include "config.h"
 
 #include <stdlib.h>
@@ -37,13 +37,13 @@ static int32_t
 show_status_error(const struct subject *subject, const char *run_id, bool no_such_run,
                   const char *error)
 {
-    return show_run_error(subject,
-                          &(struct head){.run_id = run_id,
-                                         .status = "unknown",
-                                         .next_step = no_such_run ? STEP_FIND
-                                                                  : STEP_LOOK " again, or ask "
-                                                                              "the user"},
-                          error);
+    return show_run_error(
+        subject,
+        &(struct head){.run_id = run_id,
+                       .status = "unknown",
+                       .next_step =
+                           subject->family->next[no_such_run ? NEXT_FIND : NEXT_LOOK_OR_ASK]},
+        error);
 }
 
 static int32_t
@@ -184,9 +184,7 @@ show_several(const struct subject *subject, const struct lookup *lookup, size_t 
 {
     AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
     int64_t now_ms = subject->flows->host->wall_ms(subject->flows->host);
-    struct head head = {.status = "several",
-                        .next_step = "call get_review_flow_status with the flow_run_id of the "
-                                     "one you mean"};
+    struct head head = {.status = "several", .next_step = subject->family->next[NEXT_CHOOSE]};
 
     render_head(&text, &head);
     buf_addf(&text, "%zu flows are candidates for ", lookup->runs.n + n_starting);
@@ -246,9 +244,8 @@ status_of_session(struct subject *subject, bool wait)
     int32_t r = lookup_session(subject->flows, subject->call, subject->session, &lookup);
 
     if (r == KCAP_WAIT_DEADLINE) {
-        r = show_error(subject->flows, subject->call,
-                       "Error: the server did not answer while this call could wait. Call "
-                       "get_review_flow_status again; do not start another flow.");
+        r = show_error(subject, "Error: the server did not answer while this call could wait. "
+                                "Call this tool again; do not start another flow.");
     } else if (r != 0) {
         r = show_end(r);
     } else {
@@ -261,27 +258,22 @@ status_of_session(struct subject *subject, bool wait)
 }
 
 int32_t
-get_review_flow_status(struct flows *flows, struct kcap_call *call, const cJSON *args)
+get_status(struct subject *subject, const cJSON *args)
 {
-    AUTO_SESSION struct session session = {.key = NULL};
     AUTO_FREE char *run_id = args_trim(json_str(args, "flow_run_id"), false);
     const char *session_id = json_str(args, "session_id");
     bool wait = json_bool(args, "wait", false);
-    struct subject subject = {.flows = flows,
-                              .call = call,
-                              .session = &session,
-                              .began_ns = flows->host->now_ns(flows->host)};
 
-    (void)json_int(args, "offset", &subject.offset);
+    (void)json_int(args, "offset", &subject->offset);
     if (run_id && !run_id[0])
-        return show_error(flows, call,
+        return show_error(subject,
                           "flow_run_id is blank: leave it out to have the flow found.");
     if (session_id && text_is_blank(session_id))
-        return show_error(flows, call,
+        return show_error(subject,
                           "session_id is blank: leave it out to use the calling session.");
     if (session_id && strlen(session_id) > SESSION_ID_MAX_LEN)
-        return show_error(flows, call, "session_id is longer than any session's id is.");
-    if (session_find(flows->host, call, session_id, &session) < 0)
+        return show_error(subject, "session_id is longer than any session's id is.");
+    if (session_find(subject, session_id) < 0)
         return KCAP_E_NOMEM;
-    return run_id ? status_of_run(&subject, run_id, wait) : status_of_session(&subject, wait);
+    return run_id ? status_of_run(subject, run_id, wait) : status_of_session(subject, wait);
 }

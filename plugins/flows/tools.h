@@ -1,15 +1,129 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tools as clients see them. */
+/* The tools as clients see them. What two tables say in the same words stands here. */
 #ifndef KCAP_FLOWS_TOOLS_H
 #define KCAP_FLOWS_TOOLS_H
+
+#include <stddef.h>
 
 #include "flows.h"
 
 struct flows_tool {
     struct kcap_tool tool; /* first: the host hands back a pointer to it */
-    int32_t (*run)(struct flows *flows, struct kcap_call *call, const cJSON *args);
+    const struct family *family;
+    int32_t (*run)(struct subject *subject, const cJSON *args);
 };
 
+/* Of the tools that show a run. */
+extern const char tools_run_output[];
+
+extern const struct flows_tool tools_start_review, tools_submit_round, tools_review_status,
+    tools_close_review;
+extern const struct flows_tool tools_start_flow, tools_send, tools_flow_status,
+    tools_close_flow;
+
+/* All of them, ended by NULL, in the order in which clients list them. */
 extern const struct kcap_tool *const tools_list[];
+
+/* What every blocking tool's description begins with: agents that know no better start again.
+ */
+#define TOOL_BLOCKS(STATUS)                                                              \
+    "This call blocks for minutes. If your harness reports that it timed out, the flow " \
+    "goes on: do not start it again, do not investigate, call " STATUS                   \
+    " with {\"wait\": true} (no id needed). "
+
+#define TOOL_OBJECT(PROPERTIES, REQUIRED)                                          \
+    "{\"type\":\"object\",\"properties\":{" PROPERTIES "},\"required\":[" REQUIRED \
+    "],\"additionalProperties\":false}"
+#define TOOL_TEXT(NAME, DESCRIPTION) \
+    "\"" NAME "\":{\"type\":\"string\",\"minLength\":1,\"description\":\"" DESCRIPTION "\"}"
+/* Text that may be empty. */
+#define TOOL_ANY_TEXT(NAME, DESCRIPTION) \
+    "\"" NAME "\":{\"type\":\"string\",\"description\":\"" DESCRIPTION "\"}"
+#define TOOL_BOOL(NAME, DESCRIPTION) \
+    "\"" NAME "\":{\"type\":\"boolean\",\"description\":\"" DESCRIPTION "\"}"
+
+/* Arguments that a start has besides its definition. */
+#define TOOL_TARGET                                                                 \
+    TOOL_TEXT("target_kind", "What it is about: commit, branch, pr, working_tree, " \
+                             "file, spec, plan, ...")                               \
+    "," TOOL_ANY_TEXT("target_ref",                                                 \
+                      "Which one: a commit, range, branch, number, URL or "         \
+                      "path.") "," TOOL_ANY_TEXT("target_title", "A short title for people.")
+#define TOOL_REVIEWER                                                                          \
+    TOOL_TEXT("vendor", "Which reviewer, if the user named one.")                              \
+    "," TOOL_TEXT("model", "Which of the vendor's models, if the user named one; as it is "    \
+                           "spelled there.") "," TOOL_BOOL("new_run",                          \
+                                                           "Start another flow although "      \
+                                                           "there is one: only when the user " \
+                                                           "wants two.")
+
+#define TOOL_STATUS_ARGS                                                                       \
+    "{\"type\":\"object\",\"properties\":{" TOOL_BOOL(                                         \
+        "wait",                                                                                \
+        "Wait until the round is done.") "," TOOL_TEXT("flow_run_id",                          \
+                                                       "The flow; leave it out to have it "    \
+                                                       "found.") "," TOOL_TEXT("session_id",   \
+                                                                               "Another "      \
+                                                                               "session "      \
+                                                                               "whose flow "   \
+                                                                               "is meant; "    \
+                                                                               "leave it out " \
+                                                                               "for this "     \
+                                                                               "one.") ","     \
+                                                                                       "\"off" \
+                                                                                       "set\"" \
+                                                                                       ":{"    \
+                                                                                       "\"typ" \
+                                                                                       "e\":"  \
+                                                                                       "\"int" \
+                                                                                       "eger"  \
+                                                                                       "\","   \
+                                                                                       "\"min" \
+                                                                                       "imum"  \
+                                                                                       "\":0," \
+                                                                                       "\"des" \
+                                                                                       "cript" \
+                                                                                       "ion\"" \
+                                                                                       ":\"Sh" \
+                                                                                       "ow "   \
+                                                                                       "the "  \
+                                                                                       "revie" \
+                                                                                       "wer'"  \
+                                                                                       "s "    \
+                                                                                       "words" \
+                                                                                       " from" \
+                                                                                       " this" \
+                                                                                       " byte" \
+                                                                                       " on; " \
+                                                                                       "an "   \
+                                                                                       "answe" \
+                                                                                       "r "    \
+                                                                                       "that " \
+                                                                                       "was "  \
+                                                                                       "cut "  \
+                                                                                       "names" \
+                                                                                       " it."  \
+                                                                                       "\"}}," \
+                                                                                       "\"add" \
+                                                                                       "ition" \
+                                                                                       "alPro" \
+                                                                                       "perti" \
+                                                                                       "es\":" \
+                                                                                       "false" \
+                                                                                       "}"
+
+#define TOOL_CLOSE_ARGS \
+    TOOL_OBJECT(TOOL_TEXT("flow_run_id", "The flow to close."), "\"flow_run_id\"")
+
+#define TOOL_REPEAT                                                                      \
+    "The very same start again joins the flow that is there and costs nothing; another " \
+    "one for the same target is refused while that is open, unless new_run is true. "
+
+#define TOOL_MIRROR                                                                     \
+    "sees a mirror of the session's project directory, not of your current directory, " \
+    "and uncommitted work only when the answer says workspace: borrowed; so put what "  \
+    "matters into context. "
+
+#define TOOL_MESSAGES "Messages in an answer may come twice: act once per message_id. "
 
 #endif

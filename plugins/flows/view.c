@@ -135,6 +135,8 @@ view_read_round(const cJSON *doc, struct view *ret)
         return "flow_run_id is missing";
     ret->run_ended = view_is_run_end(ret->status);
     ret->round_ended = strcmp(ret->status, "running") != 0;
+    ret->no_round =
+        !ret->round_ended && !ret->round && text_is_blank(json_str(doc, "round_id"));
     ret->round_status = ret->round_ended ? ret->status : NULL;
     take_reason(ret);
     return NULL;
@@ -160,6 +162,8 @@ view_read_status(const cJSON *doc, const char *run_id, struct view *ret)
     (void)json_int(doc, "round_number", &ret->round);
     ret->run_ended = view_is_run_end(ret->status);
     ret->round_ended = is_round_end(ret->round_status);
+    ret->no_round = !ret->round && !ret->round_status && !json_str(doc, "round_id") &&
+                    !json_str(doc, "last_result_kind");
     take_reason(ret);
     take_last_result(ret);
     return NULL;

@@ -21,6 +21,7 @@ struct view {
     const char *note;   /* what a reviewer without findings had to say */
     bool run_ended;     /* closed or failed: no further round */
     bool round_ended;
+    bool no_round; /* it was never given any work */
 };
 
 /* The answer to a start or a round. NULL when all is well, else what is wrong with it. */

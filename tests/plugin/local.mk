@@ -17,6 +17,7 @@ plugin_tests = \
 	tests/plugin/test_flow_result \
 	tests/plugin/test_flow_result_spool \
 	tests/plugin/test_flows_crossing \
+	tests/plugin/test_flows_family \
 	tests/plugin/test_flows_find \
 	tests/plugin/test_flows_journal \
 	tests/plugin/test_flows_ledger \
@@ -25,6 +26,7 @@ plugin_tests = \
 	tests/plugin/test_flows_preference \
 	tests/plugin/test_flows_repeat \
 	tests/plugin/test_flows_start \
+	tests/plugin/test_flows_vendors \
 	tests/plugin/test_flows_wait \
 	tests/plugin/test_http \
 	tests/plugin/test_http_lock \
@@ -53,6 +55,12 @@ tests_plugin_test_flows_crossing_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_preference_SOURCES = tests/plugin/test_flows_preference.c $(flows_rig)
 tests_plugin_test_flows_preference_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_preference_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_family_SOURCES = tests/plugin/test_flows_family.c $(flows_rig)
+tests_plugin_test_flows_family_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_family_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_vendors_SOURCES = tests/plugin/test_flows_vendors.c $(flows_rig)
+tests_plugin_test_flows_vendors_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_vendors_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_find_SOURCES = tests/plugin/test_flows_find.c $(flows_rig)
 tests_plugin_test_flows_find_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_find_CFLAGS = $(plugin_cflags)

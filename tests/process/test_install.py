@@ -34,6 +34,8 @@ def test_what_is_installed():
         assert len(names) == len(ends) and all(any(n.endswith(e) for n in names) for e in ends), names
         assert installed.files("plugin.h") and installed.files("http.h")
         assert installed.files("kcap-host.1") and installed.files("kcap-host-plugin.3")
+        skills = {os.path.basename(os.path.dirname(f)) for f in installed.files("SKILL.md")}
+        assert skills == {"review-flows", "agent-flows"}, skills
         status, out, err = run([installed.host, "--list-plugins"])
         assert status == 0 and "flows" in out and "flow-result" in out and "refused" not in out, out + err
         status, out, err = run([installed.host, "--plugin", "flows", "--help"])

@@ -46,6 +46,13 @@ struct kcap_http_request {
     int64_t until_ns; /* give up then (outcome UNKNOWN or NOT_SENT); KCAP_TIME_NEVER: the call's
                          end */
     uint64_t max_body_len; /* refuse a longer answer; 0 is 8 MiB */
+
+    /* NULL, or where the answer's body goes, piece by piece as it comes; the response's own is
+     * then empty, and max_body_len counts for nothing. A call with bytes NULL begins an answer:
+     * what an earlier one brought (a 401 that is tried again) is to be forgotten. Not 0 refuses
+     * the rest: the outcome is UNKNOWN. Runs on the thread of the request. */
+    int32_t (*receive)(void *receive_arg, const char *bytes, size_t len);
+    void *receive_arg;
 };
 
 /* How an exchange ended. NOT_SENT is certain: the server has seen nothing of it. UNKNOWN means

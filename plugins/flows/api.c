@@ -10,13 +10,16 @@
 #include "daemon.h"
 #include "lib/auto.h"
 #include "lib/text.h"
+#include "shorten.h"
 
-#define MAX_ANSWER_LEN  ((uint64_t)8 << 20)
 #define MAX_EXCERPT_LEN 400u
 #define MAX_MESSAGE_LEN 2000u
 #define MAX_LINE        16384u
 #define MAX_PATH_LEN    2048u
 #define MAX_STARTS      3
+
+/* Our note in a server's object: which of its members were shortened. */
+#define CUTS "(cuts)"
 
 void
 api_answer_fini(struct api_answer *answer)
@@ -78,30 +81,77 @@ set_text(struct api_answer *answer, enum api_kind kind, const char *text)
 /* "HTTP 502: beginning of the body" */
 static int32_t
 set_excerpt(struct api_answer *answer, enum api_kind kind, const char *lead,
-            const struct kcap_http_response *response)
+            const struct shortener *body)
 {
     AUTO_BUF struct buf line = BUF_INIT(MAX_LINE);
-    size_t len = text_prefix(response->body, response->body_len, MAX_EXCERPT_LEN);
+    size_t len = text_prefix(buf_str(&body->out), body->out.len, MAX_EXCERPT_LEN);
 
-    buf_addf(&line, "HTTP %d%s", response->status, lead);
+    buf_addf(&line, "HTTP %d%s", answer->status, lead);
     if (len > 0) {
         buf_adds(&line, ": ");
-        text_add_line(&line, response->body, len);
-        if (len < response->body_len)
+        text_add_line(&line, buf_str(&body->out), len);
+        if (len < body->out.len)
             buf_adds(&line, " [cut]");
     }
     return buf_ok(&line) ? set_text(answer, kind, line.data) : KCAP_E_NOMEM;
 }
 
 static int32_t
-read_answer(const struct kcap_http_response *response, bool wants_list, struct api_answer *ret)
+note_cuts(cJSON *json, const struct shortener *body)
+{
+    cJSON *cuts;
+
+    if (!cJSON_IsObject(json))
+        return 0;
+    cJSON_DeleteItemFromObjectCaseSensitive(json, CUTS); /* none of theirs */
+    cuts = body->n_cuts > 0 ? cJSON_AddObjectToObject(json, CUTS) : NULL;
+    for (size_t i = 0; cuts && i < body->n_cuts; i++) {
+        cJSON *one = cJSON_AddObjectToObject(cuts, body->cuts[i].name);
+        if (!one || !cJSON_AddNumberToObject(one, "from", (double)body->cuts[i].from) ||
+            !cJSON_AddNumberToObject(one, "total", (double)body->cuts[i].total))
+            return KCAP_E_NOMEM;
+    }
+    return cuts || body->n_cuts == 0 ? 0 : KCAP_E_NOMEM;
+}
+
+struct api_text
+api_text(const cJSON *json, const char *name)
+{
+    struct api_text text = {.text = json_str(json, name)};
+    const cJSON *cut = json_get(json_get(json, CUTS), name);
+
+    text.total = text.text ? (int64_t)strlen(text.text) : 0;
+    if (text.text && cut) {
+        (void)json_int(cut, "from", &text.from);
+        (void)json_int(cut, "total", &text.total);
+    }
+    return text;
+}
+
+/* What a 2xx is that is no answer of a flow server. */
+static int32_t
+set_bad(struct api_answer *answer, const struct shortener *body, const char *fault)
+{
+    AUTO_BUF struct buf lead = BUF_INIT(MAX_LINE);
+
+    buf_addf(&lead, ", but not the answer of a flow server (%s)",
+             body->received == 0 ? "empty"
+             : body->too_long    ? "longer than allowed"
+                                 : fault);
+    return set_excerpt(answer, API_BAD, buf_str(&lead), body);
+}
+
+static int32_t
+read_answer(const struct kcap_http_response *response, const struct shortener *body,
+            bool wants_list, struct api_answer *ret)
 {
     const char *fault = "not a JSON object", *code, *message;
     bool is_2xx = response->status >= 200 && response->status < 300;
 
     ret->status = response->status;
     ret->retry_after_ms = response->retry_after_ms;
-    ret->json = json_parse(response->body, response->body_len, &fault);
+    if (!body->too_long)
+        ret->json = json_parse(buf_str(&body->out), body->out.len, &fault);
     code = json_str(ret->json, "error");
     message = json_str(ret->json, "message");
     if (code && code[0] && message) {
@@ -112,27 +162,35 @@ read_answer(const struct kcap_http_response *response, bool wants_list, struct a
     }
     if (is_2xx && (wants_list ? cJSON_IsArray(ret->json) : cJSON_IsObject(ret->json))) {
         ret->kind = API_OK;
-        return 0;
+        return note_cuts(ret->json, body);
     }
     cJSON_Delete(take_ptr(ret->json));
-    if (is_2xx) {
-        AUTO_BUF struct buf lead = BUF_INIT(MAX_LINE);
-        buf_addf(&lead, ", but not the answer of a flow server (%s)",
-                 response->body_len == 0 ? "empty" : fault);
-        return set_excerpt(ret, API_BAD, buf_str(&lead), response);
-    }
+    if (is_2xx)
+        return set_bad(ret, body, fault);
     if (response->status >= 300 && response->status < 400)
         return set_excerpt(ret, API_STATUS,
                            ", a redirect, which is not followed; check the server's address",
-                           response);
+                           body);
     if (response->status == 401) {
         AUTO_BUF struct buf lead = BUF_INIT(MAX_LINE);
         /* the http service knows whose login it is and who can mend it */
         buf_addf(&lead, ", %s",
                  response->error ? response->error : "the server asks for a login");
-        return set_excerpt(ret, API_STATUS, buf_str(&lead), response);
+        return set_excerpt(ret, API_STATUS, buf_str(&lead), body);
     }
-    return set_excerpt(ret, API_STATUS, "", response);
+    return set_excerpt(ret, API_STATUS, "", body);
+}
+
+static int32_t
+receive(void *arg, const char *bytes, size_t len)
+{
+    struct shortener *body = arg;
+
+    if (!bytes) {
+        shorten_clear(body);
+        return 0;
+    }
+    return shorten_add(body, bytes, len) ? 0 : -1;
 }
 
 /* Whether a lost answer may simply be asked for again: a local server that was killed has
@@ -183,12 +241,12 @@ refuse(struct api_answer *ret, int32_t r)
     return r == KCAP_E_NOMEM ? r : set_text(ret, API_REFUSED, "the request could not be made");
 }
 
-int32_t
-api_request(struct flows *flows, struct kcap_call *call, const struct api_request *request,
-            struct api_answer *ret)
+/* With a server that can be asked; body collects its answer. */
+static int32_t
+request_from(struct flows *flows, struct kcap_call *call, const struct kcap_http *http,
+             bool is_local, const struct api_request *request, struct shortener *body,
+             struct api_answer *ret)
 {
-    const struct kcap_http *http = find_http(flows);
-    struct kcap_http_server server = {.struct_size = sizeof server};
     struct kcap_http_response *response = NULL;
     AUTO_FREE char *error = NULL;
     struct kcap_http_request wire = {
@@ -198,8 +256,31 @@ api_request(struct flows *flows, struct kcap_call *call, const struct api_reques
         .body = request->body,
         .body_len = request->body_len,
         .until_ns = flows->host->now_ns(flows->host) + request->limit_ms * NS_PER_MS,
-        .max_body_len = MAX_ANSWER_LEN,
+        .receive = receive,
+        .receive_arg = body,
     };
+    int32_t r = exchange(flows, call, http, is_local, &wire, &response, &error);
+
+    if (r < 0)
+        r = refuse(ret, r);
+    else if (r == 0 && error)
+        r = set_text(ret, API_NOT_SENT, error);
+    else if (r == 0 && response->outcome == KCAP_HTTP_ANSWER)
+        r = read_answer(response, body, request->wants_list, ret);
+    else if (r == 0)
+        r = set_text(ret, response->outcome == KCAP_HTTP_NOT_SENT ? API_NOT_SENT : API_UNKNOWN,
+                     response->error ? response->error : "the request failed");
+    http->response_free(http, response);
+    return r;
+}
+
+int32_t
+api_request(struct flows *flows, struct kcap_call *call, const struct api_request *request,
+            struct api_answer *ret)
+{
+    const struct kcap_http *http = find_http(flows);
+    struct kcap_http_server server = {.struct_size = sizeof server};
+    struct shortener body;
     int32_t r;
 
     *ret = (struct api_answer){.kind = API_REFUSED, .retry_after_ms = -1};
@@ -210,19 +291,10 @@ api_request(struct flows *flows, struct kcap_call *call, const struct api_reques
     http->server(http, &server);
     if (server.kind == KCAP_HTTP_SERVER_UNUSABLE)
         return set_text(ret, API_REFUSED, server.error ? server.error : "no usable server");
-
-    r = exchange(flows, call, http, server.kind == KCAP_HTTP_SERVER_LOCAL, &wire, &response,
-                 &error);
-    if (r < 0)
-        r = refuse(ret, r);
-    else if (r == 0 && error)
-        r = set_text(ret, API_NOT_SENT, error);
-    else if (r == 0 && response->outcome == KCAP_HTTP_ANSWER)
-        r = read_answer(response, request->wants_list, ret);
-    else if (r == 0)
-        r = set_text(ret, response->outcome == KCAP_HTTP_NOT_SENT ? API_NOT_SENT : API_UNKNOWN,
-                     response->error ? response->error : "the request failed");
-    http->response_free(http, response);
+    shorten_init(&body, API_MAX_TEXT, request->text_offset);
+    r = request_from(flows, call, http, server.kind == KCAP_HTTP_SERVER_LOCAL, request, &body,
+                     ret);
+    shorten_fini(&body);
     if (r != 0)
         api_answer_fini(ret);
     return r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests to the flow server and a strict reading of its answers. */
+/* Requests to the flow server and a strict reading of its answers. Texts that are longer than
+ * an answer of ours may be are shortened while they come in; api_text tells what is there. */
 #ifndef KCAP_FLOWS_API_H
 #define KCAP_FLOWS_API_H
 
@@ -20,7 +21,8 @@ struct api_request {
     const char *method, *path;
     const char *body; /* or NULL */
     size_t body_len;
-    bool wants_list; /* the answer is to be an array */
+    bool wants_list;     /* the answer is to be an array */
+    int64_t text_offset; /* of a long text show what is from that byte on */
     int64_t limit_ms;
 };
 
@@ -32,6 +34,17 @@ struct api_answer {
     char *text;                 /* the others: one line saying what went wrong */
     int64_t retry_after_ms;     /* -1 when not told */
 };
+
+#define API_MAX_TEXT ((size_t)256 << 10) /* bytes that stay of a text */
+
+/* A text of a server's answer: of its total bytes those from that one on, as many as stay. */
+struct api_text {
+    const char *text; /* NULL: not given. Borrowed. */
+    int64_t from, total;
+};
+
+/* The member of an answer's object. */
+struct api_text api_text(const cJSON *json, const char *name);
 
 /* Sends one request; a local server that is not there is started first. Returns 0 with *ret
  * filled, KCAP_WAIT_CANCELLED, _DEADLINE or _SHUTDOWN, or KCAP_E_NOMEM. */

@@ -21,6 +21,7 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/runs.c plugins/flows/runs.h \
 	plugins/flows/session.c \
 	plugins/flows/settle.c plugins/flows/settle.h \
+	plugins/flows/shorten.c plugins/flows/shorten.h \
 	plugins/flows/show.c plugins/flows/show.h \
 	plugins/flows/start-job.c \
 	plugins/flows/start.c \

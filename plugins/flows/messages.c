@@ -105,7 +105,8 @@ render_one(struct buf *text, const struct family *family, const struct message *
         buf_adds(text, "message_note: shown before; act on it once\n");
     if (kept < len)
         buf_addf(text, "message_note: cut, %zu of %zu bytes are shown\n", kept, len);
-    render_reviewer(text, family, "The message", shown, 0);
+    render_reviewer(text, family, "The message",
+                    &(struct api_text){.text = shown, .total = (int64_t)kept}, 0);
 }
 
 void

@@ -10,7 +10,6 @@
 #include "lib/text.h"
 
 #define MAX_VALUE_LEN    600u
-#define MAX_REVIEW_LEN   ((size_t)256 << 10)
 #define MAX_PARTICIPANTS 50
 
 void
@@ -154,33 +153,24 @@ render_participants(struct buf *to, const struct view *view)
     }
 }
 
-/* Where to begin: at a character, and not behind the end. */
+/* Where in what is there to begin: at a character, and not behind the end. */
 static size_t
-first_byte(const char *text, size_t len, int64_t offset)
+first_byte(const struct api_text *words, size_t len, int64_t offset)
 {
-    size_t first = offset < (int64_t)len ? (size_t)offset : len;
+    int64_t wanted = offset - words->from;
+    size_t first = wanted <= 0 ? 0 : wanted < (int64_t)len ? (size_t)wanted : len;
 
-    while (first > 0 && first < len && ((unsigned char)text[first] & 0xc0) == 0x80)
+    while (first > 0 && first < len && ((unsigned char)words->text[first] & 0xc0) == 0x80)
         first++;
     return first;
 }
 
-void
-render_reviewer(struct buf *to, const struct family *family, const char *heading,
-                const char *text, int64_t offset)
+static void
+add_marked(struct buf *to, const char *text, size_t len)
 {
-    AUTO_BUF struct buf clean = BUF_INIT(MAX_REVIEW_LEN * 4);
-    size_t len = text ? strlen(text) : 0, first, end;
+    AUTO_BUF struct buf clean = BUF_INIT(API_MAX_TEXT * 4);
 
-    if (len == 0)
-        return;
-    first = first_byte(text, len, offset);
-    end = first + text_prefix(text + first, len - first, MAX_REVIEW_LEN);
-    text_add_clean(&clean, text + first, end - first);
-    buf_addf(to, "\n%s (each line begins with \"| \"", heading);
-    if (end - first < len) /* ahead of the text: clients cut off ends */
-        buf_addf(to, "; bytes %zu to %zu of %zu", first, end, len);
-    buf_adds(to, "):\n");
+    text_add_clean(&clean, text, len);
     for (const char *p = buf_str(&clean); *p;) {
         size_t n = strcspn(p, "\n");
         buf_adds(to, "| ");
@@ -188,10 +178,32 @@ render_reviewer(struct buf *to, const struct family *family, const char *heading
         buf_addc(to, '\n');
         p += n + (p[n] == '\n');
     }
-    if (end < len)
+}
+
+void
+render_reviewer(struct buf *to, const struct family *family, const char *heading,
+                const struct api_text *words, int64_t offset)
+{
+    size_t len = words->text ? strlen(words->text) : 0, first, n;
+    int64_t begin, end;
+
+    if (words->total == 0)
+        return;
+    first = first_byte(words, len, offset);
+    n = text_prefix(words->text + first, len - first, API_MAX_TEXT);
+    begin = words->from + (int64_t)first;
+    end = begin + (int64_t)n;
+    buf_addf(to, "\n%s (each line begins with \"| \"", heading);
+    if (begin > 0 || end < words->total) /* ahead of the text: clients cut off ends */
+        buf_addf(to, "; bytes %lld to %lld of %lld", (long long)begin, (long long)end,
+                 (long long)words->total);
+    buf_adds(to, "):\n");
+    add_marked(to, words->text + first, n);
+    if (end < words->total)
         buf_addf(to,
-                 "[cut here: for the rest call %s with this flow_run_id and \"offset\": %zu]\n",
-                 family->status, end);
+                 "[cut here: for the rest call %s with this flow_run_id and \"offset\": "
+                 "%lld]\n",
+                 family->status, (long long)end);
 }
 
 static enum next

@@ -28,9 +28,9 @@ void render_audit(struct buf *to, const cJSON *doc);
 void render_participants(struct buf *to, const struct view *view);
 
 /* The reviewer's words under a heading, each line marked: as many as an answer may hold, from
- * that byte on, with a note of what is left out. Nothing when text is NULL or empty. */
+ * that byte on, with a note of what is left out. Nothing when there are none. */
 void render_reviewer(struct buf *to, const struct family *family, const char *heading,
-                     const char *text, int64_t offset);
+                     const struct api_text *words, int64_t offset);
 
 /* Gives the answer: text, and head and text once more as structured content, since some clients
  * show their model that alone. candidates may be NULL. */

@@ -92,14 +92,14 @@ expect_shown(const struct subject *subject, const struct view *view)
 static void
 add_previous(struct buf *text, const struct subject *subject, const struct view *view)
 {
-    if (!view->previous_kind && !view->previous_text)
+    if (!view->previous_kind && !view->previous.text)
         return;
     render_line(text, "previous_result_kind", view->previous_kind);
     if (view->round > 1)
         buf_addf(text, "(of a round before round %lld, which has no result)\n",
                  (long long)view->round);
     render_reviewer(text, subject->family, "The reviewer's words about the earlier round",
-                    view->previous_text, view->result_text ? 0 : subject->offset);
+                    &view->previous, view->result.text ? 0 : subject->offset);
 }
 
 int32_t
@@ -130,7 +130,7 @@ show_view(const struct subject *subject, const struct view *view, bool is_error)
         buf_addf(&text, "round_count: %.0f\n", count->valuedouble);
     render_audit(&text, view->doc);
     render_participants(&text, view);
-    render_reviewer(&text, subject->family, "The reviewer's words", view->result_text,
+    render_reviewer(&text, subject->family, "The reviewer's words", &view->result,
                     subject->offset);
     add_previous(&text, subject, view);
     messages_render(subject, view->run_id, view->doc, &text, &ids);

@@ -58,10 +58,12 @@ look_once(const struct subject *subject, const char *run_id)
 
     if (!path)
         return KCAP_E_NOMEM;
-    r = api_request(
-        subject->flows, subject->call,
-        &(struct api_request){.method = "GET", .path = path, .limit_ms = STATUS_LIMIT_MS},
-        &answer);
+    r = api_request(subject->flows, subject->call,
+                    &(struct api_request){.method = "GET",
+                                          .path = path,
+                                          .text_offset = subject->offset,
+                                          .limit_ms = STATUS_LIMIT_MS},
+                    &answer);
     if (r == KCAP_WAIT_DEADLINE)
         return show_status_error(
             subject, run_id, false,
@@ -89,7 +91,8 @@ static int32_t
 status_of_run(const struct subject *subject, const char *run_id, bool wait)
 {
     AUTO_JOB struct job *job = job_find_round(subject->flows, run_id);
-    struct wait_goal goal = {.run_id = run_id, .called_ns = subject->began_ns};
+    struct wait_goal goal = {
+        .run_id = run_id, .called_ns = subject->began_ns, .text_offset = subject->offset};
 
     if (!wait)
         return look_once(subject, run_id);

@@ -90,10 +90,10 @@ take_reason(struct view *view)
 {
     view->reason = json_str(view->doc, "round_reason");
     view->note = json_str(view->doc, "round_note");
-    if (!is_reason(view->result_text))
+    if (!is_reason(view->result.text))
         return;
-    view->marker = view->result_text;
-    view->result_text = NULL;
+    view->marker = view->result.text;
+    view->result = (struct api_text){.text = NULL};
 }
 
 /* last_result_* is of the newest round that had a result: of the one shown only if that one has
@@ -102,17 +102,17 @@ static void
 take_last_result(struct view *view)
 {
     const char *kind = json_str(view->doc, "last_result_kind");
-    const char *text = json_str(view->doc, "last_result_text");
+    struct api_text text = api_text(view->doc, "last_result_text");
     bool names_round = view->round > 0 || view->round_status || json_str(view->doc, "round_id");
-    bool has_own = view->result_kind || view->result_text;
+    bool has_own = view->result_kind || view->result.text;
     bool same = kind && view->round_status && strcmp(kind, view->round_status) == 0;
 
     if (!names_round || (same && !has_own)) {
         view->result_kind = kind;
-        view->result_text = text;
+        view->result = text;
     } else if (!same) {
         view->previous_kind = kind;
-        view->previous_text = text;
+        view->previous = text;
     }
 }
 
@@ -128,7 +128,7 @@ view_read_round(const cJSON *doc, struct view *ret)
         .run_id = json_str(doc, "flow_run_id"),
         .status = json_str(doc, "status"),
         .result_kind = json_str(doc, "result_kind"),
-        .result_text = json_str(doc, "result_text"),
+        .result = api_text(doc, "result_text"),
     };
     (void)json_int(doc, "round_number", &ret->round);
     if (text_is_blank(ret->run_id))
@@ -157,7 +157,7 @@ view_read_status(const cJSON *doc, const char *run_id, struct view *ret)
         .status = json_str(doc, "status"),
         .round_status = json_str(doc, "round_status"),
         .result_kind = json_str(doc, "round_result_kind"),
-        .result_text = json_str(doc, "round_result_text"),
+        .result = api_text(doc, "round_result_text"),
     };
     (void)json_int(doc, "round_number", &ret->round);
     ret->run_ended = view_is_run_end(ret->status);

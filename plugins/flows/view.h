@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/json.h"
+#include "api.h"
 
 /* Text is borrowed from doc; NULL and 0 are "not told". */
 struct view {
@@ -14,8 +14,8 @@ struct view {
     const char *run_id, *status;
     int64_t round;
     const char *round_status;
-    const char *result_kind, *result_text; /* of that round; of the run, when none is named */
-    const char *previous_kind, *previous_text; /* of an earlier round */
+    const char *result_kind, *previous_kind; /* of that round; of an earlier one */
+    struct api_text result, previous; /* their words; of the run, when no round is named */
     const char *marker; /* why a round ended without a result: participant_died and such */
     const char *reason; /* what happened, in the server's words */
     const char *note;   /* what a reviewer without findings had to say */

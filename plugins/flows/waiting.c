@@ -170,8 +170,10 @@ pause_until_next(struct waiting *w)
 static int32_t
 ask_until_done(struct waiting *w, const char *path, struct wait_end *end)
 {
-    const struct api_request request = {
-        .method = "GET", .path = path, .limit_ms = GET_LIMIT_MS};
+    const struct api_request request = {.method = "GET",
+                                        .path = path,
+                                        .text_offset = w->goal->text_offset,
+                                        .limit_ms = GET_LIMIT_MS};
 
     for (;;) {
         enum step step;

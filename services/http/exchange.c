@@ -76,14 +76,26 @@ on_timer(CURLM *multi, long timeout_ms, void *userp)
     return 0;
 }
 
+static bool
+receives(const struct kcap_http_request *request)
+{
+    return KCAP_HAS(request, receive_arg) && request->receive;
+}
+
 static size_t
 on_body(char *bytes, size_t size, size_t n, void *userp)
 {
     struct exchange *x = userp;
+    const struct kcap_http_request *request = x->request;
 
-    buf_add(&x->body, bytes, size * n);
-    if (buf_ok(&x->body))
-        return size * n;
+    if (receives(request)) {
+        if (request->receive(request->receive_arg, bytes, size * n) == 0)
+            return size * n;
+    } else {
+        buf_add(&x->body, bytes, size * n);
+        if (buf_ok(&x->body))
+            return size * n;
+    }
     x->body_too_long = true;
     return 0;
 }
@@ -214,6 +226,8 @@ prepare(struct exchange *x)
 {
     uint64_t max = x->request->max_body_len;
 
+    if (receives(x->request))
+        (void)x->request->receive(x->request->receive_arg, NULL, 0);
     x->body = BUF_INIT((size_t)(max ? max : DEFAULT_MAX_BODY_LEN));
     x->easy = curl_easy_init();
     x->multi = curl_multi_init();

@@ -110,6 +110,8 @@ static const struct row rows[] = {
     FIELD(kcap_http_request, body_len),
     FIELD(kcap_http_request, until_ns),
     FIELD(kcap_http_request, max_body_len),
+    FIELD(kcap_http_request, receive),
+    FIELD(kcap_http_request, receive_arg),
     FIELD(kcap_http_response, struct_size),
     FIELD(kcap_http_response, outcome),
     FIELD(kcap_http_response, status),

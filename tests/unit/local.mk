@@ -16,6 +16,7 @@ unit_tests = \
 	tests/unit/test_rpc \
 	tests/unit/test_schema \
 	tests/unit/test_session \
+	tests/unit/test_shorten \
 	tests/unit/test_text \
 	tests/unit/test_windows
 check_PROGRAMS += $(unit_tests)
@@ -26,6 +27,9 @@ tests_unit_test_boundary_LDADD = $(unit_ldadd)
 tests_unit_test_boundary_CFLAGS = $(unit_cflags)
 tests_unit_test_buf_LDADD = $(unit_ldadd)
 tests_unit_test_buf_CFLAGS = $(unit_cflags)
+tests_unit_test_shorten_SOURCES = tests/unit/test_shorten.c plugins/flows/shorten.c
+tests_unit_test_shorten_LDADD = $(unit_ldadd)
+tests_unit_test_shorten_CFLAGS = $(unit_cflags)
 tests_unit_test_cli_LDADD = $(unit_ldadd)
 tests_unit_test_cli_CFLAGS = $(unit_cflags)
 tests_unit_test_elfnote_LDADD = $(unit_ldadd)

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "shorten.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_OUT_LEN  ((size_t)4 << 20)
+#define MAX_RECEIVED (INT64_C(256) << 20)
+#define MAX_VALUES   20000 /* each costs memory when it is parsed, however short */
+#define MAX_DEPTH    64
+
+/* Inner strings (messages) share this; what finds no room comes again with a later answer. */
+#define MAX_INNER_LEN ((size_t)2 << 20)
+#define SHORT_ENOUGH  1024
+
+void
+shorten_init(struct shortener *s, int64_t keep, int64_t offset)
+{
+    *s = (struct shortener){.out = BUF_INIT(MAX_OUT_LEN), .keep = keep, .offset = offset};
+}
+
+void
+shorten_fini(struct shortener *s)
+{
+    buf_fini(&s->out);
+}
+
+void
+shorten_clear(struct shortener *s)
+{
+    int64_t keep = s->keep, offset = s->offset;
+
+    shorten_fini(s);
+    shorten_init(s, keep, offset);
+}
+
+static void
+put(struct shortener *s, const char *bytes, size_t len)
+{
+    if (s->too_long || s->out.len + len > MAX_OUT_LEN) {
+        s->too_long = true;
+        return;
+    }
+    buf_add(&s->out, bytes, len);
+}
+
+static void
+cut_back(struct shortener *s, size_t len)
+{
+    if (s->too_long || len >= s->out.len)
+        return;
+    s->out.len = len;
+    s->out.data[len] = '\0';
+}
+
+/* ---- strings ---- */
+
+static void
+begin_string(struct shortener *s)
+{
+    bool is_name = s->depth > 0 && s->depth <= MAX_DEPTH &&
+                   (s->in_object >> (s->depth - 1) & 1) && !s->after_colon;
+
+    put(s, "\"", 1);
+    s->in_string = true;
+    s->is_value = !is_name;
+    s->is_outer = s->depth == 1 && s->is_value;
+    s->is_long = s->is_over = s->is_null = false;
+    s->keeping = true;
+    s->escape_len = 0;
+    s->start = s->out.len;
+    s->at = s->from = 0;
+    s->mark_from = -1;
+}
+
+/* It turns out not to fit: of an outer one the bytes from offset on stay. */
+static void
+turn_long(struct shortener *s)
+{
+    s->is_long = true;
+    if (!s->is_outer || s->offset == 0)
+        return;
+    s->from = s->mark_from;
+    if (s->mark_from < 0 || s->too_long) {
+        cut_back(s, s->start);
+        return;
+    }
+    memmove(s->out.data + s->start, s->out.data + s->mark, s->out.len - s->mark);
+    cut_back(s, s->out.len - (s->mark - s->start));
+}
+
+static bool
+fits(struct shortener *s, size_t decoded)
+{
+    int64_t end = s->at + (int64_t)decoded;
+
+    if (!s->is_value)
+        return true;
+    if (!s->is_outer && end > SHORT_ENOUGH && s->start > MAX_INNER_LEN)
+        s->is_null = true;
+    if (!s->is_long && end > s->keep)
+        turn_long(s);
+    if (!s->is_long)
+        return true;
+    if (s->from < 0 && s->at >= s->offset)
+        s->from = s->at;
+    if (s->from >= 0 && end > s->from + s->keep)
+        s->is_over = true;
+    return s->from >= 0 && !s->is_over;
+}
+
+/* The text of a character or the next piece of it, which adds some bytes in UTF-8; whole is how
+ * many it has, 0 where it goes on with the one before. */
+static void
+add_character(struct shortener *s, const char *bytes, size_t len, size_t added, size_t whole)
+{
+    if (whole > 0) {
+        if (s->mark_from < 0 && s->at >= s->offset) {
+            s->mark = s->out.len;
+            s->mark_from = s->at;
+        }
+        s->keeping = fits(s, whole) && !s->is_null;
+    }
+    s->at += (int64_t)added;
+    if (s->keeping)
+        put(s, bytes, len);
+}
+
+/* How long the character is that begins with this byte; 0: it goes on with it. */
+static size_t
+character_len(unsigned char first)
+{
+    if (first < 0x80)
+        return 1;
+    if (first < 0xc0)
+        return 0;
+    return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+/* The same for an escape, which is whole. Surrogates are one character of four bytes. */
+static size_t
+escape_len(const char *escape, size_t len)
+{
+    char digits[5] = "";
+    unsigned long code;
+
+    if (len < 6)
+        return 1;
+    memcpy(digits, escape + 2, 4);
+    code = strtoul(digits, NULL, 16);
+    if (code >= 0xdc00 && code < 0xe000)
+        return 0;
+    if (code >= 0xd800 && code < 0xdc00)
+        return 4;
+    return code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
+}
+
+static void
+add_to_escape(struct shortener *s, char c)
+{
+    size_t whole;
+
+    s->escape[s->escape_len++] = c;
+    if (s->escape_len < (s->escape_len > 1 && s->escape[1] == 'u' ? 6 : 2))
+        return;
+    whole = escape_len(s->escape, s->escape_len);
+    add_character(s, s->escape, s->escape_len, whole, whole);
+    s->escape_len = 0;
+}
+
+static void
+note_cut(struct shortener *s)
+{
+    struct shorten_cut *cut = &s->cuts[s->n_cuts];
+
+    if (s->n_cuts == SHORTEN_NAMES) {
+        s->too_long = true; /* it cannot be told any more what is missing */
+        return;
+    }
+    s->n_cuts++;
+    memcpy(cut->name, s->name, sizeof cut->name);
+    cut->from = s->from < 0 ? s->at : s->from;
+    cut->total = s->at;
+}
+
+static void
+note_name(struct shortener *s)
+{
+    size_t len = s->out.len - s->start;
+
+    memset(s->name, 0, sizeof s->name);
+    if (!s->too_long && len < sizeof s->name)
+        memcpy(s->name, buf_str(&s->out) + s->start, len);
+}
+
+static void
+end_string(struct shortener *s)
+{
+    s->in_string = false;
+    if (s->is_null) {
+        cut_back(s, s->start - 1);
+        put(s, "null", 4);
+        return;
+    }
+    if (!s->is_value && s->depth == 1)
+        note_name(s);
+    if (s->is_outer && s->is_long)
+        note_cut(s);
+    put(s, "\"", 1);
+}
+
+static void
+add_in_string(struct shortener *s, char c)
+{
+    if (s->escape_len > 0 || c == '\\')
+        add_to_escape(s, c);
+    else if (c == '"')
+        end_string(s);
+    else
+        add_character(s, &c, 1, 1, character_len((unsigned char)c));
+}
+
+/* How many bytes change nothing but the length of a string whose kept part is over. */
+static size_t
+count_dropped(const struct shortener *s, const char *bytes, size_t len)
+{
+    size_t n = 0;
+
+    if (!s->in_string || !s->is_over || s->escape_len > 0)
+        return 0;
+    while (n < len && bytes[n] != '"' && bytes[n] != '\\')
+        n++;
+    return n;
+}
+
+/* ---- between strings ---- */
+
+static void
+open_level(struct shortener *s, bool is_object)
+{
+    if (s->depth == MAX_DEPTH) {
+        s->too_long = true;
+        return;
+    }
+    s->in_object &= ~(UINT64_C(1) << s->depth);
+    s->in_object |= (uint64_t)is_object << s->depth;
+    s->depth++;
+}
+
+static void
+add_outside(struct shortener *s, char c)
+{
+    if (c == '"') {
+        begin_string(s);
+        return;
+    }
+    if (c == '{' || c == '[')
+        open_level(s, c == '{');
+    else if ((c == '}' || c == ']') && s->depth > 0)
+        s->depth--;
+    if (c == ':')
+        s->after_colon = true;
+    else if (strchr("{[}],", c) && c)
+        s->after_colon = false;
+    if ((c == ',' || c == '{' || c == '[') && ++s->n_values > MAX_VALUES)
+        s->too_long = true;
+    put(s, &c, 1);
+}
+
+bool
+shorten_add(struct shortener *s, const char *bytes, size_t len)
+{
+    const char *end = bytes + len;
+
+    s->received += (int64_t)len;
+    while (bytes < end && !s->too_long) {
+        size_t n = count_dropped(s, bytes, (size_t)(end - bytes));
+        s->at += (int64_t)n;
+        bytes += n;
+        if (bytes == end)
+            break;
+        if (s->in_string)
+            add_in_string(s, *bytes++);
+        else
+            add_outside(s, *bytes++);
+    }
+    return s->received <= MAX_RECEIVED;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A server's answer while it comes in: JSON whose long strings are shortened, so that no answer
+ * takes more memory than a few of them, and none is refused for a long one. Anything else
+ * passes as it is, up to a cap.
+ */
+#ifndef KCAP_FLOWS_SHORTEN_H
+#define KCAP_FLOWS_SHORTEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/buf.h"
+
+#define SHORTEN_NAMES 8u
+
+/* A member of the outermost object that was shortened: of its total bytes (in UTF-8) those from
+ * that one on are there, as many as are kept, up to the character that did not fit. */
+struct shorten_cut {
+    char name[64];
+    int64_t from, total;
+};
+
+struct shortener {
+    struct buf out;   /* the text so far */
+    bool too_long;    /* out ends early: not for its strings */
+    int64_t keep;     /* bytes that stay of a long string */
+    int64_t offset;   /* of members of the outermost object: from that byte on */
+    int64_t received; /* bytes */
+    struct shorten_cut cuts[SHORTEN_NAMES];
+    size_t n_cuts;
+
+    /* where in the text we are */
+    uint64_t in_object; /* a bit for each level: an object, else an array */
+    int depth;
+    bool after_colon, in_string;
+    int64_t n_values;
+    char name[64]; /* of the member whose value comes */
+
+    /* the string under way */
+    char escape[8]; /* until it is complete */
+    size_t escape_len;
+    bool is_value, is_outer, is_long, is_over, is_null, keeping;
+    size_t start;      /* in out, behind its quote */
+    int64_t at;        /* decoded bytes so far */
+    int64_t from;      /* first decoded byte that is kept, -1: none yet */
+    size_t mark;       /* in out, where offset was reached */
+    int64_t mark_from; /* and which byte that was, -1: not yet */
+};
+
+void shorten_init(struct shortener *shortener, int64_t keep, int64_t offset);
+void shorten_fini(struct shortener *shortener);
+
+/* Begins anew. */
+void shorten_clear(struct shortener *shortener);
+
+/* The next bytes of the text. False: there is no end to it. */
+bool shorten_add(struct shortener *shortener, const char *bytes, size_t len);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers of any size: what stays of them, and that it never is much. The fuzzer looks at the
+ * characters. */
+#include "config.h"
+
+#include "plugins/flows/shorten.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "suite.h"
+
+#define KEEP  ((int64_t)256 << 10)
+#define PIECE 16384
+
+static struct shortener s;
+
+static void
+add_text(const char *text)
+{
+    ck_assert(shorten_add(&s, text, strlen(text)));
+}
+
+/* "0123456789" again and again. */
+static void
+add_digits(int64_t len)
+{
+    char piece[PIECE];
+
+    for (size_t i = 0; i < sizeof piece; i++)
+        piece[i] = (char)('0' + i % 10);
+    for (int64_t n; len > 0; len -= n) {
+        n = len < PIECE - PIECE % 10 ? len : PIECE - PIECE % 10;
+        ck_assert(shorten_add(&s, piece, (size_t)n));
+    }
+}
+
+static cJSON *
+parsed(void)
+{
+    cJSON *json = json_parse(buf_str(&s.out), s.out.len, NULL);
+
+    ck_assert(!s.too_long);
+    ck_assert_ptr_nonnull(json);
+    return json;
+}
+
+static const struct {
+    int64_t offset, total, from;
+    size_t len;
+} windows[] = {
+    {0, 64 << 20, 0, KEEP},
+    {7, 64 << 20, 7, KEEP},
+    {KEEP, 64 << 20, KEEP, KEEP},
+    {50000003, 64 << 20, 50000003, KEEP},
+    {(64 << 20) - 5, 64 << 20, (64 << 20) - 5, 5},
+    {1 << 30, 64 << 20, 64 << 20, 0},
+    {0, KEEP, -1, KEEP},
+    {7, KEEP, -1, KEEP},
+    {7, KEEP + 1, 7, KEEP - 6},
+};
+
+START_TEST(window_of_a_long_text)
+{
+    const char *text;
+    cJSON *json;
+
+    shorten_init(&s, KEEP, windows[_i].offset);
+    add_text("{\"flow_run_id\":\"u1\",\"text\":\"");
+    add_digits(windows[_i].total);
+    add_text("\",\"status\":\"waiting\"}");
+    ck_assert_uint_le(s.out.cap, (size_t)2 << 20);
+    json = parsed();
+    ck_assert_str_eq(json_str(json, "flow_run_id"), "u1");
+    ck_assert_str_eq(json_str(json, "status"), "waiting");
+    text = json_str(json, "text");
+    ck_assert_uint_eq(strlen(text), windows[_i].len);
+    if (windows[_i].from < 0) {
+        ck_assert_uint_eq(s.n_cuts, 0);
+    } else {
+        ck_assert_uint_eq(s.n_cuts, 1);
+        ck_assert_str_eq(s.cuts[0].name, "text");
+        ck_assert_int_eq(s.cuts[0].from, windows[_i].from);
+        ck_assert_int_eq(s.cuts[0].total, windows[_i].total);
+        if (windows[_i].len > 0)
+            ck_assert_int_eq(text[0] - '0', windows[_i].from % 10);
+    }
+    cJSON_Delete(json);
+    shorten_fini(&s);
+}
+END_TEST
+
+/* Messages that find no room are no text at all, so that nobody takes them for shown. */
+START_TEST(many_long_messages)
+{
+    const cJSON *message, *list;
+    int n_whole = 0, n_without = 0;
+    cJSON *json;
+
+    shorten_init(&s, KEEP, 0);
+    add_text("{\"pending_messages\":[");
+    for (int i = 0; i < 30; i++) {
+        add_text(i > 0 ? ",{\"message_id\":\"m\",\"text\":\""
+                       : "{\"message_id\":\"m\",\"text\":\"");
+        add_digits(300000);
+        add_text("\"}");
+    }
+    add_text("],\"round_result_text\":\"");
+    add_digits(1 << 20);
+    add_text("\"}");
+    json = parsed();
+    list = json_get(json, "pending_messages");
+    cJSON_ArrayForEach(message, list)
+    {
+        const char *text = json_str(message, "text");
+        ck_assert_str_eq(json_str(message, "message_id"), "m");
+        if (text && strlen(text) == (size_t)KEEP)
+            n_whole++;
+        else if (!text)
+            n_without++;
+    }
+    ck_assert_int_ge(n_whole, 4);
+    ck_assert_int_eq(n_whole + n_without, 30);
+    ck_assert_uint_eq(strlen(json_str(json, "round_result_text")), (size_t)KEEP);
+    cJSON_Delete(json);
+    shorten_fini(&s);
+}
+END_TEST
+
+static const struct {
+    const char *begin, *again;
+    int times;
+    bool is_endless;
+} hostile[] = {
+    {"[", "1,", 1000000, false},
+    {"", "[", 100000, false},
+    {"{\"a\":", "{\"a\":", 100000, false},
+    {"[", "\"0123456789abcdef\",", 1000000, false},
+    {"", " ", 10000000, false},
+    {"{\"", "name", 5000000, false},
+    {"{", "\"a\":\"b\",", 100000, false},
+    {"<html>", "<p>x", 70000000, true},
+};
+
+START_TEST(no_answer_takes_much)
+{
+    size_t len = strlen(hostile[_i].again);
+    bool ok = true;
+    char piece[4000];
+    size_t n = 0;
+
+    while (n + len <= sizeof piece) {
+        memcpy(piece + n, hostile[_i].again, len);
+        n += len;
+    }
+    shorten_init(&s, KEEP, 0);
+    add_text(hostile[_i].begin);
+    for (size_t at = 0; ok && at < len * (size_t)hostile[_i].times; at += n)
+        ok = shorten_add(&s, piece, n);
+    ck_assert(s.too_long);
+    ck_assert(ok == !hostile[_i].is_endless);
+    ck_assert_uint_le(s.out.len, (size_t)4 << 20);
+    shorten_fini(&s);
+}
+END_TEST
+
+START_TEST(another_answer_begins_anew)
+{
+    cJSON *json;
+
+    shorten_init(&s, 4, 2);
+    add_text("{\"a\":\"0123456789\",\"b\":\"");
+    shorten_clear(&s);
+    ck_assert_uint_eq(s.n_cuts, 0);
+    add_text("{\"a\":\"0123456789\"}");
+    json = parsed();
+    ck_assert_str_eq(json_str(json, "a"), "2345");
+    cJSON_Delete(json);
+    shorten_fini(&s);
+}
+END_TEST
+
+static void
+add(TCase *tests)
+{
+    tcase_add_loop_test(tests, window_of_a_long_text, 0, N_ROWS(windows));
+    tcase_add_test(tests, many_long_messages);
+    tcase_add_loop_test(tests, no_answer_takes_much, 0, N_ROWS(hostile));
+    tcase_add_test(tests, another_answer_begins_anew);
+}
+
+int
+main(void)
+{
+    return suite_run("shorten", add);
+}

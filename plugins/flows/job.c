@@ -111,7 +111,7 @@ static void
 finish(struct job *job, struct kcap_call *bg_call)
 {
     const struct kcap_host *host = job->flows->host;
-    bool known = job->end != JOB_FAILED;
+    bool known = job->end != JOB_FAILED || (job->view.run_id && job->may_exist);
 
     if (known)
         ledger_note(job->flows, bg_call,
@@ -331,6 +331,19 @@ may_have_acted(const struct api_answer *answer)
            (answer->kind == API_STATUS && answer->status >= 500);
 }
 
+/* An answer that makes no sense may still name the run that it started. */
+static void
+salvage_id(struct job *job, struct api_answer *answer)
+{
+    const char *id = json_str(answer->json, "flow_run_id");
+
+    job->view = (struct view){.doc = NULL};
+    if (job->run_id || text_is_blank(id))
+        return;
+    job->doc = take_ptr(answer->json);
+    job->view.run_id = id;
+}
+
 void
 job_take_answer(struct job *job, struct api_answer *answer)
 {
@@ -353,9 +366,9 @@ job_take_answer(struct job *job, struct api_answer *answer)
     if (!fault && job->run_id && strcmp(job->view.run_id, job->run_id) != 0)
         fault = "it is about another flow_run_id";
     if (fault) {
-        job->view = (struct view){.doc = NULL};
         buf_addf(&line, "Error: the server's answer cannot be used: %s", fault);
         job_fail(job, true, buf_str(&line));
+        salvage_id(job, answer);
         return;
     }
     job->doc = take_ptr(answer->json);

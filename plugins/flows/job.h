@@ -44,6 +44,7 @@ struct job {
     bool may_exist;   /* FAILED without an id: the server may have acted all the same */
     char *error;
     bool run_unknown;             /* FAILED: the server knows no such run */
+    bool is_unwanted;             /* FAILED: the run should have been closed and was not */
     struct settling settling;     /* posts made because the server asked for it */
     struct preference preference; /* of a start that named no vendor and had to */
 };

@@ -259,8 +259,7 @@ job_failed_step(const struct family *family, const struct job *job, const char *
         return family->next[NEXT_FIND];
     if (!run_id)
         return "read the error below; nothing was started";
-    /* a start that failed with an id is one that was to be closed again */
-    return family->next[!job->run_id && job->may_exist ? NEXT_CLOSE : NEXT_LOOK];
+    return family->next[job->is_unwanted ? NEXT_CLOSE : NEXT_LOOK];
 }
 
 static int32_t

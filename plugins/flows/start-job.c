@@ -115,11 +115,7 @@ give_up_run(struct job *job, struct kcap_call *bg_call, const char *fault)
     } else {
         buf_adds(&line, "The flow could not be closed; close it: ");
         api_add_error(&line, &answer);
-        ledger_note(job->flows, bg_call,
-                    &(struct event){.kind = EVENT_RUN,
-                                    .session = job->session,
-                                    .start_id = job->start_id,
-                                    .run_id = job->view.run_id});
+        job->is_unwanted = true;
     }
     job_fail(job, answer.kind != API_OK, buf_str(&line));
     return 0;
@@ -180,6 +176,10 @@ judge(struct job *job, struct kcap_call *bg_call, struct api_answer *answer, boo
     }
     job_take_answer(job, answer);
     if (job->end == JOB_FAILED) {
+        if (job->view.run_id && wanted_vendor(job) && !job->is_dynamic)
+            return give_up_run(job, bg_call,
+                               "the server's answer cannot be used, so the "
+                               "reviewer may not be the one asked for");
         if (is_stale)
             return explain(job, preference_add_stale);
         if (no_vendor && !job->preference.vendor)

@@ -41,13 +41,14 @@ hex_value(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* One round of percent-decoding in place; false when an escape is broken or stands for NUL. */
+/* One round of percent-decoding in place; false when an escape stands for NUL. What is no
+ * escape stays as it is. */
 static bool
-decode(char *path, bool *ret_changed)
+decode(char *path, bool *ret_changed, bool *ret_broken)
 {
     char *to = path;
 
-    *ret_changed = false;
+    *ret_changed = *ret_broken = false;
     for (const char *p = path; *p; p++) {
         int high, low;
         if (*p != '%') {
@@ -56,8 +57,13 @@ decode(char *path, bool *ret_changed)
         }
         high = hex_value(p[1]);
         low = high < 0 ? -1 : hex_value(p[2]);
-        if (low < 0 || (high == 0 && low == 0))
+        if (high == 0 && low == 0)
             return false;
+        if (low < 0) {
+            *ret_broken = true;
+            *to++ = *p;
+            continue;
+        }
         *to++ = (char)(high * 16 + low);
         *ret_changed = true;
         p += 2;
@@ -98,18 +104,19 @@ is_reviewer_route(const char *path)
     return false;
 }
 
-/* Looks at the path as every reader on the way might: as it stands and decoded, also twice. */
+/* Looks at the path as every reader on the way might: as it stands and decoded, also twice.
+ * Only as it stands must it be well-formed: an id may hold a '%'. */
 static bool
 allow_driver(const char *path)
 {
     char copy[MAX_PATH_LEN + 1];
-    bool changed = true;
+    bool changed = true, broken;
 
     (void)memccpy(copy, path, '\0', sizeof copy);
     copy[strcspn(copy, "?")] = '\0';
     for (int i = 0; changed; i++) {
         if (i > MAX_DECODES || has_odd_segment(copy) || is_reviewer_route(copy) ||
-            !decode(copy, &changed))
+            !decode(copy, &changed, &broken) || (i == 0 && broken))
             return false;
     }
     return true;

@@ -12,6 +12,7 @@ process_tests = \
 	tests/process/test_review.py \
 	tests/process/test_reviewer.py \
 	tests/process/test_reviewer_wall.py \
+	tests/process/test_scenarios.py \
 	tests/process/test_vectors.py
 TESTS += $(process_tests)
 EXTRA_DIST += $(process_tests)
@@ -22,4 +23,5 @@ AM_TESTS_ENVIRONMENT = PYTHON3='$(PYTHON3)'; export PYTHON3; \
 	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE; \
 	KCAP_TEST_PATHS='$(abs_top_builddir)/tests/process'; export KCAP_TEST_PATHS;
 EXTRA_DIST += tests/process/run-python.sh
+EXTRA_DIST += tests/data/flow-scenarios.jsonl
 EXTRA_DIST += tests/data/toml-test.jsonl tests/data/toml-test.LICENSE tests/data/codex-config

@@ -126,6 +126,11 @@ finish(struct job *job, struct kcap_call *bg_call)
                     &(struct event){.kind = EVENT_START_FAILED,
                                     .session = job->session,
                                     .start_id = job->start_id});
+    else if (job->run_id && !job->may_exist)
+        ledger_note(job->flows, bg_call,
+                    &(struct event){.kind = EVENT_NOT_TAKEN,
+                                    .session = job->session,
+                                    .run_id = job->run_id});
     (void)pthread_mutex_lock(&job->flows->lock);
     job->done = true;
     (void)pthread_mutex_unlock(&job->flows->lock);

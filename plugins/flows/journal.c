@@ -26,10 +26,9 @@
 #define KEPT_SEC         (30 * 86400)
 
 static const char *const event_names[N_EVENTS] = {
-    [EVENT_START] = "start",   [EVENT_START_FAILED] = "start_failed",
-    [EVENT_RUN] = "run",       [EVENT_ROUND] = "round",
-    [EVENT_SHOWN] = "shown",   [EVENT_UNSHOWN] = "unshown",
-    [EVENT_CLOSED] = "closed",
+    [EVENT_START] = "start",   [EVENT_START_FAILED] = "start_failed", [EVENT_RUN] = "run",
+    [EVENT_SUBMIT] = "submit", [EVENT_NOT_TAKEN] = "not_taken",       [EVENT_ROUND] = "round",
+    [EVENT_SHOWN] = "shown",   [EVENT_UNSHOWN] = "unshown",           [EVENT_CLOSED] = "closed",
 };
 
 /* 128 bits, as two passes with different starts: a name, not a secret. */
@@ -170,7 +169,18 @@ add_run(struct buf *to, const struct run *run)
         .target_mark = run->target_mark,
     };
 
-    add_line(to, &event);
+    if (!run->is_guess)
+        add_line(to, &event);
+    if (run->round_mark)
+        add_line(to, &(struct event){.kind = EVENT_SUBMIT,
+                                     .wall_ms = run->submitted_ms,
+                                     .run_id = run->run_id,
+                                     .args_mark = run->round_mark});
+    if (run->round_mark && run->marked_round > 0)
+        add_line(to, &(struct event){.kind = EVENT_ROUND,
+                                     .wall_ms = run->updated_ms,
+                                     .round = run->marked_round,
+                                     .run_id = run->run_id});
     if (run->shown_ms > 0)
         add_line(to, &(struct event){.kind = EVENT_SHOWN,
                                      .wall_ms = run->shown_ms,
@@ -255,10 +265,10 @@ journal_append(const char *dir, const char *session, const struct event *event)
 }
 
 int
-journal_claim(const char *dir, const struct event *start, const struct runs *passed,
+journal_claim(const char *dir, const struct event *order, const struct runs *passed,
               struct runs *ret_found)
 {
-    AUTO_FREE char *path = file_path(dir, start->session);
+    AUTO_FREE char *path = file_path(dir, order->session);
     AUTO_RUNS struct runs runs = {.items = NULL};
     AUTO_CLOSE int fd = -1;
     off_t len = 0;
@@ -268,10 +278,10 @@ journal_claim(const char *dir, const struct event *start, const struct runs *pas
         return -ENOMEM;
     r = open_locked(path, &fd, &len);
     if (r == 0)
-        r = journal_load(dir, start->session, &runs);
+        r = journal_load(dir, order->session, &runs);
     if (r == 0)
-        r = runs_take_double(&runs, start, passed, ret_found);
-    return r < 0 ? r : append(path, fd, len, start);
+        r = runs_take_double(&runs, order, passed, ret_found);
+    return r < 0 ? r : append(path, fd, len, order);
 }
 
 int

@@ -12,10 +12,10 @@
  * else is writing, nothing was done. */
 int journal_append(const char *dir, const char *session, const struct event *event);
 
-/* The same for a start, unless the file has one that it would double: then nothing is written,
- * and this returns -EEXIST with a copy of that (see runs_take_double). Of two at once one finds
- * the other. */
-int journal_claim(const char *dir, const struct event *start, const struct runs *passed,
+/* The same for a start or a round, unless the file has one that it would double: then nothing
+ * is written, and this returns -EEXIST with a copy of that (see runs_take_double). Of two at
+ * once one finds the other. */
+int journal_claim(const char *dir, const struct event *order, const struct runs *passed,
                   struct runs *ret_found);
 
 /* Applies the session's file to runs. Returns 0 (also when there is none) or -errno. */

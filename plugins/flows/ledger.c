@@ -122,25 +122,25 @@ ledger_note(struct flows *flows, struct kcap_call *call, const struct event *eve
 
 /* What memory knows counts where the journal may lack it. */
 static int
-claim_in_memory(struct flows *flows, const struct event *start, const struct runs *passed,
+claim_in_memory(struct flows *flows, const struct event *order, const struct runs *passed,
                 struct runs *ret_found)
 {
     AUTO_FREE char *fault = ledger_fault(flows);
     int r;
 
     (void)pthread_mutex_lock(&flows->lock);
-    r = fault ? runs_take_double(&flows->memory, start, passed, ret_found) : 0;
+    r = fault ? runs_take_double(&flows->memory, order, passed, ret_found) : 0;
     if (r == 0)
-        r = runs_apply(&flows->memory, start);
+        r = runs_apply(&flows->memory, order);
     (void)pthread_mutex_unlock(&flows->lock);
     return r;
 }
 
 int
-ledger_claim(struct flows *flows, struct kcap_call *call, const struct event *start,
+ledger_claim(struct flows *flows, struct kcap_call *call, const struct event *order,
              const struct runs *passed, struct runs *ret_found)
 {
-    struct event now = *start;
+    struct event now = *order;
     int r = 0;
 
     now.wall_ms = flows->host->wall_ms(flows->host);
@@ -151,13 +151,10 @@ ledger_claim(struct flows *flows, struct kcap_call *call, const struct event *st
     if (r < 0)
         set_fault(flows, r);
     r = claim_in_memory(flows, &now, passed, ret_found);
-    if (r < 0 && flows->journal_dir) /* this start is not made: the line must not stand */
-        (void)append(flows, call,
-                     &(struct event){.kind = EVENT_START_FAILED,
-                                     .wall_ms = now.wall_ms,
-                                     .session = now.session,
-                                     .start_id = now.start_id},
-                     NULL, NULL);
+    if (r < 0 && flows->journal_dir) { /* the order is not sent: the line must not stand */
+        now.kind = now.kind == EVENT_START ? EVENT_START_FAILED : EVENT_NOT_TAKEN;
+        (void)append(flows, call, &now, NULL, NULL);
+    }
     return r;
 }
 

@@ -10,9 +10,9 @@
  * and the work goes on. */
 void ledger_note(struct flows *flows, struct kcap_call *call, const struct event *event);
 
-/* Records a start, unless the ledger has one that it would double: then -EEXIST and a copy of
- * that (see runs_take_double). Returns 0, -EEXIST or -ENOMEM; else as ledger_note. */
-int ledger_claim(struct flows *flows, struct kcap_call *call, const struct event *start,
+/* Records a START or SUBMIT, unless the ledger has one that it would double: then -EEXIST and a
+ * copy of that (see runs_take_double). Returns 0, -EEXIST or -ENOMEM; else as ledger_note. */
+int ledger_claim(struct flows *flows, struct kcap_call *call, const struct event *order,
                  const struct runs *passed, struct runs *ret_found);
 
 /* The session's runs that are not over and done with, oldest first. Returns 0 or -ENOMEM. */

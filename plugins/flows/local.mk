@@ -16,6 +16,7 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/plugin.c \
 	plugins/flows/preference.c plugins/flows/preference.h \
 	plugins/flows/render.c plugins/flows/render.h \
+	plugins/flows/repeat-round.c \
 	plugins/flows/repeat.c plugins/flows/repeat.h \
 	plugins/flows/round.c \
 	plugins/flows/runs.c plugins/flows/runs.h \

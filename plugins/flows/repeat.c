@@ -47,19 +47,44 @@ age_ms(const struct repeat *repeat)
     return host->wall_ms(host) - repeat->run->started_ms;
 }
 
-/* The subject with a line that says which start is joined; the line is in note. */
+struct subject
+repeat_joining(const struct subject *joined, int64_t since_ms, const char *what,
+               const char *another, struct buf *note)
+{
+    const struct kcap_host *host = joined->flows->host;
+    struct subject subject = *joined;
+
+    buf_addf(note,
+             "joined: the very same %s was made %lld s ago, and its result is not known to "
+             "have reached you; nothing new was sent. %s\n",
+             what, (long long)((host->wall_ms(host) - since_ms) / 1000), another);
+    subject.note = buf_str(note);
+    return subject;
+}
+
 static struct subject
 joining(const struct repeat *repeat, struct buf *note)
 {
-    struct subject subject = *repeat->subject;
+    return repeat_joining(repeat->subject, repeat->run->started_ms, "start",
+                          "Only \"new_run\": true starts another.", note);
+}
 
-    buf_addf(note,
-             "joined: the very same start was made %lld s ago, and its result is not known to "
-             "have reached you; nothing new was started. Only \"new_run\": true starts "
-             "another.\n",
-             (long long)(age_ms(repeat) / 1000));
-    subject.note = buf_str(note);
-    return subject;
+int32_t
+repeat_show_unseen(const struct subject *subject, const struct run *run,
+                   const struct api_answer *answer, const char *fault, const char *meaning)
+{
+    AUTO_BUF struct buf error = BUF_INIT(MAX_NOTE);
+
+    if (fault)
+        buf_addf(&error, "Error: %s", fault);
+    else
+        api_add_error(&error, answer);
+    buf_addf(&error, "\n%s", meaning);
+    return show_run_error(subject,
+                          &(struct head){.run_id = run->run_id,
+                                         .status = "unknown",
+                                         .next_step = subject->family->next[NEXT_LOOK]},
+                          buf_str(&error));
 }
 
 /* The same target with other arguments. */
@@ -129,19 +154,10 @@ join_start(const struct repeat *repeat)
 static int32_t
 show_unseen(const struct repeat *repeat, const struct api_answer *answer, const char *fault)
 {
-    AUTO_BUF struct buf error = BUF_INIT(MAX_NOTE);
-
-    if (fault)
-        buf_addf(&error, "Error: %s", fault);
-    else
-        api_add_error(&error, answer);
-    buf_adds(&error, "\nThis session has started a flow for the same target before; how it "
-                     "stands could not be seen, so nothing was started by this call.");
-    return show_run_error(repeat->subject,
-                          &(struct head){.run_id = repeat->run->run_id,
-                                         .status = "unknown",
-                                         .next_step = repeat->subject->family->next[NEXT_LOOK]},
-                          buf_str(&error));
+    return repeat_show_unseen(repeat->subject, repeat->run, answer, fault,
+                              "This session has started a flow for the same target before; how "
+                              "it stands could not be seen, so nothing was started by this "
+                              "call.");
 }
 
 static int32_t

@@ -7,7 +7,9 @@
 
 #include "args.h"
 #include "job.h"
+#include "ledger.h"
 #include "lib/auto.h"
+#include "repeat.h"
 #include "settle.h"
 #include "show.h"
 
@@ -62,13 +64,19 @@ submit(const struct subject *subject, const cJSON *args, const char *text)
                                   });
     if (!job || !job->run_id)
         return KCAP_E_NOMEM;
-    r = show_over(subject, "submitted");
+    r = repeat_claim_round(subject, job->run_id, job->body);
     if (r != KCAP_WAIT_TIMEOUT)
         return r;
-    if (job_start(job) < 0)
-        return show_error(subject,
-                          "Error: kcap-host is too busy; nothing was submitted. Call again.");
-    return show_job(subject, job);
+    r = show_over(subject, "submitted");
+    if (r == KCAP_WAIT_TIMEOUT && job_start(job) == 0)
+        return show_job(subject, job);
+    ledger_note(subject->flows, subject->call,
+                &(struct event){
+                    .kind = EVENT_NOT_TAKEN, .session = job->session, .run_id = job->run_id});
+    return r != KCAP_WAIT_TIMEOUT
+               ? r
+               : show_error(subject,
+                            "Error: kcap-host is too busy; nothing was submitted. Call again.");
 }
 
 static int32_t

@@ -24,6 +24,7 @@ run_fini(struct run *run)
     free(run->target_title);
     free(run->args_mark);
     free(run->target_mark);
+    free(run->round_mark);
     free(run->status);
     free(run->round_status);
 }
@@ -106,6 +107,7 @@ find(const struct runs *runs, const char *start_id, const char *run_id)
 static int
 describe(struct run *run, const struct event *event)
 {
+    bool is_submit = event->kind == EVENT_SUBMIT;
     int r = 0;
 
     r |= run_set(&run->session, event->session);
@@ -116,9 +118,52 @@ describe(struct run *run, const struct event *event)
     r |= run_set(&run->target_kind, event->target_kind);
     r |= run_set(&run->target_ref, event->target_ref);
     r |= run_set(&run->target_title, event->target_title);
-    r |= run_set(&run->args_mark, event->args_mark);
+    r |= run_set(is_submit ? &run->round_mark : &run->args_mark, event->args_mark);
     r |= run_set(&run->target_mark, event->target_mark);
     return r < 0 ? -ENOMEM : 0;
+}
+
+bool
+run_is_pending(const struct run *run)
+{
+    return run->round_mark && run->marked_round == 0;
+}
+
+/* What the event says of rounds. */
+static void
+apply_round(struct run *run, const struct event *event)
+{
+    if (event->kind == EVENT_SHOWN) {
+        run->shown_ms = event->wall_ms;
+        run->ended = event->ended;
+    } else if (event->kind == EVENT_UNSHOWN || event->kind == EVENT_ROUND) {
+        run->shown_ms = 0;
+        run->ended = false;
+    }
+    if (event->kind == EVENT_SUBMIT) {
+        run->submitted_ms = event->wall_ms;
+        run->marked_round = 0;
+    } else if (event->kind == EVENT_ROUND && run_is_pending(run)) {
+        run->marked_round = event->round;
+    }
+    if (event->kind != EVENT_SUBMIT)
+        run->is_guess = false;
+    if (event->round > 0)
+        run->round = event->round;
+}
+
+/* The submission that was noted has come to nothing. */
+static void
+forget_submission(struct runs *runs, struct run *run)
+{
+    if (!run)
+        return;
+    if (run->is_guess) {
+        runs_remove(runs, (size_t)(run - runs->items));
+        return;
+    }
+    free(run->round_mark);
+    run->round_mark = NULL;
 }
 
 int
@@ -131,6 +176,10 @@ runs_apply(struct runs *runs, const struct event *event)
             runs_remove(runs, (size_t)(run - runs->items));
         return 0;
     }
+    if (event->kind == EVENT_NOT_TAKEN) {
+        forget_submission(runs, run);
+        return 0;
+    }
     if (!run) {
         if (!event->run_id && !event->start_id)
             return 0;
@@ -138,18 +187,11 @@ runs_apply(struct runs *runs, const struct event *event)
         if (!run)
             return -ENOMEM;
         run->started_ms = event->wall_ms;
+        run->is_guess = event->kind == EVENT_SUBMIT;
     }
     if (event->wall_ms > run->updated_ms)
         run->updated_ms = event->wall_ms;
-    if (event->kind == EVENT_SHOWN) {
-        run->shown_ms = event->wall_ms;
-        run->ended = event->ended;
-    } else if (event->kind == EVENT_UNSHOWN || event->kind == EVENT_ROUND) {
-        run->shown_ms = 0;
-        run->ended = false;
-    }
-    if (event->round > 0)
-        run->round = event->round;
+    apply_round(run, event);
     return describe(run, event);
 }
 
@@ -177,7 +219,12 @@ copy(struct runs *to, const struct run *from)
     run->round = from->round;
     run->shown_ms = from->shown_ms;
     run->ended = from->ended;
-    return describe(run, &event);
+    run->marked_round = from->marked_round;
+    run->submitted_ms = from->submitted_ms;
+    run->is_guess = from->is_guess;
+    return describe(run, &event) < 0 || run_set(&run->round_mark, from->round_mark) < 0
+               ? -ENOMEM
+               : 0;
 }
 
 int
@@ -204,19 +251,35 @@ may_double(const struct run *run, const struct event *start, const struct runs *
                        : start->wall_ms - run->started_ms < START_FORGOTTEN_MS;
 }
 
+static int
+take_equal_round(const struct runs *runs, const struct event *submit, const struct runs *passed,
+                 struct runs *ret_found)
+{
+    const struct run *run = runs_find(runs, submit->run_id);
+
+    if (!run || runs_find(passed, submit->run_id) || !same(run->session, submit->session) ||
+        !same(run->round_mark, submit->args_mark) ||
+        (!run_is_pending(run) && run_is_delivered(run, submit->wall_ms)))
+        return 0;
+    return copy(ret_found, run) < 0 ? -ENOMEM : -EEXIST;
+}
+
 int
-runs_take_double(const struct runs *runs, const struct event *start, const struct runs *passed,
+runs_take_double(const struct runs *runs, const struct event *order, const struct runs *passed,
                  struct runs *ret_found)
 {
     const struct run *equal = NULL, *related = NULL;
 
+    if (order->kind == EVENT_SUBMIT)
+        return take_equal_round(runs, order, passed, ret_found);
+
     for (size_t i = 0; i < runs->n; i++) {
         const struct run *run = &runs->items[i];
-        if (!may_double(run, start, passed))
+        if (!may_double(run, order, passed))
             continue;
-        if (same(run->args_mark, start->args_mark))
+        if (same(run->args_mark, order->args_mark))
             equal = run;
-        else if (same(run->target_mark, start->target_mark))
+        else if (same(run->target_mark, order->target_mark))
             related = run;
     }
     if (!equal && !related)
@@ -227,5 +290,7 @@ runs_take_double(const struct runs *runs, const struct event *start, const struc
 bool
 run_is_delivered(const struct run *run, int64_t now_ms)
 {
-    return run->shown_ms > 0 && now_ms - run->shown_ms >= DELIVERED_AFTER_MS;
+    bool has_newer = run_is_pending(run) && run->submitted_ms >= run->shown_ms;
+
+    return run->shown_ms > 0 && !has_newer && now_ms - run->shown_ms >= DELIVERED_AFTER_MS;
 }

@@ -15,6 +15,8 @@ enum event_kind {
     EVENT_START,        /* a start is about to be sent */
     EVENT_START_FAILED, /* and made no run */
     EVENT_RUN,          /* a run's id became known */
+    EVENT_SUBMIT,       /* a round is about to be sent */
+    EVENT_NOT_TAKEN,    /* and was refused */
     EVENT_ROUND,        /* a round was accepted */
     EVENT_SHOWN,        /* an outcome was written to the client */
     EVENT_UNSHOWN,      /* which had given up at that moment */
@@ -31,7 +33,8 @@ struct event {
     const char *session; /* key; not in the journal, where it is the file's name */
     const char *start_id, *run_id, *server;
     const char *definition, *target_kind, *target_ref, *target_title;
-    const char *args_mark, *target_mark; /* START: equal ones mean equal arguments, targets */
+    const char *args_mark, *target_mark; /* START, SUBMIT: equal ones mean equal arguments;
+                                            START: equal targets */
 };
 
 struct run {
@@ -42,6 +45,9 @@ struct run {
     int64_t round;    /* last one known, 0 for none */
     int64_t shown_ms; /* when the outcome of that round was written, 0 for never */
     bool ended;       /* with it */
+    char *round_mark; /* of the round submitted last: its arguments' mark, */
+    int64_t marked_round, submitted_ms; /* its number, 0 while that is not known, and when */
+    bool is_guess;                      /* all that is known of the run is that submission */
     /* told by the server just now */
     char *status, *round_status;
     bool listed;
@@ -64,11 +70,15 @@ void runs_remove(struct runs *runs, size_t at);
 /* Copies into to what from has of that session and to has not. Returns 0 or -ENOMEM. */
 int runs_merge(struct runs *to, const struct runs *from, const char *session);
 
-/* Copies to ret_found (empty before) the newest run that this start would double: of its
- * session and server, with its arguments or else its target, not delivered, and not among
- * passed. Returns 0 when there is none, -EEXIST or -ENOMEM. */
-int runs_take_double(const struct runs *runs, const struct event *start,
+/* Copies to ret_found (empty before) the newest run that this order would double. START: one of
+ * its session and server, with its arguments or else its target, not delivered. SUBMIT: the run
+ * it is for, if its last round had the same arguments and was not delivered. None among passed.
+ * Returns 0 when there is none, -EEXIST or -ENOMEM. */
+int runs_take_double(const struct runs *runs, const struct event *order,
                      const struct runs *passed, struct runs *ret_found);
+
+/* Whether what became of the round submitted last is not known. */
+bool run_is_pending(const struct run *run);
 
 /* Whether the outcome has reached the client: written, and no cancel crossed it. */
 bool run_is_delivered(const struct run *run, int64_t now_ms);

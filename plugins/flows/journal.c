@@ -28,7 +28,8 @@
 static const char *const event_names[N_EVENTS] = {
     [EVENT_START] = "start",   [EVENT_START_FAILED] = "start_failed", [EVENT_RUN] = "run",
     [EVENT_SUBMIT] = "submit", [EVENT_NOT_TAKEN] = "not_taken",       [EVENT_ROUND] = "round",
-    [EVENT_SHOWN] = "shown",   [EVENT_UNSHOWN] = "unshown",           [EVENT_CLOSED] = "closed",
+    [EVENT_SHOWN] = "shown",   [EVENT_UNSHOWN] = "unshown",           [EVENT_NAMED] = "named",
+    [EVENT_CLOSED] = "closed",
 };
 
 /* 128 bits, as two passes with different starts: a name, not a secret. */
@@ -186,6 +187,9 @@ add_run(struct buf *to, const struct run *run)
                                      .wall_ms = run->shown_ms,
                                      .run_id = run->run_id,
                                      .ended = run->ended});
+    if (run->named)
+        add_line(to, &(struct event){
+                         .kind = EVENT_NAMED, .wall_ms = run->shown_ms, .run_id = run->run_id});
 }
 
 /* Leaves out what has ended and was delivered, and what is older than many others. Called with

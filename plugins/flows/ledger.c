@@ -205,6 +205,21 @@ ledger_round(struct flows *flows, const char *session, const char *run_id)
     return run ? run->round : -1;
 }
 
+void
+ledger_name(struct flows *flows, struct kcap_call *call, const char *session,
+            const char *run_id)
+{
+    AUTO_RUNS struct runs runs = {.items = NULL};
+    const struct run *run;
+
+    if (load(flows, session, &runs) < 0)
+        return;
+    run = runs_find(&runs, run_id);
+    if (run && run->shown_ms > 0 && !run->named)
+        ledger_note(flows, call,
+                    &(struct event){.kind = EVENT_NAMED, .session = session, .run_id = run_id});
+}
+
 /* ---- what became of answers ---- */
 
 static void

@@ -22,6 +22,10 @@ int ledger_list(struct flows *flows, const char *session, struct runs *ret);
  * not. */
 int64_t ledger_round(struct flows *flows, const char *session, const char *run_id);
 
+/* A call names the run: what was shown of it has arrived. */
+void ledger_name(struct flows *flows, struct kcap_call *call, const char *session,
+                 const char *run_id);
+
 /* The call with this serial is about to show the outcome of a round; ledger_settled tells
  * whether it was written. */
 void ledger_expect(struct flows *flows, uint64_t serial, const char *session,

@@ -138,7 +138,9 @@ apply_round(struct run *run, const struct event *event)
         run->ended = event->ended;
     } else if (event->kind == EVENT_UNSHOWN || event->kind == EVENT_ROUND) {
         run->shown_ms = 0;
-        run->ended = false;
+        run->ended = run->named = false;
+    } else if (event->kind == EVENT_NAMED) {
+        run->named = run->shown_ms > 0;
     }
     if (event->kind == EVENT_SUBMIT) {
         run->submitted_ms = event->wall_ms;
@@ -219,6 +221,7 @@ copy(struct runs *to, const struct run *from)
     run->round = from->round;
     run->shown_ms = from->shown_ms;
     run->ended = from->ended;
+    run->named = from->named;
     run->marked_round = from->marked_round;
     run->submitted_ms = from->submitted_ms;
     run->is_guess = from->is_guess;
@@ -292,5 +295,6 @@ run_is_delivered(const struct run *run, int64_t now_ms)
 {
     bool has_newer = run_is_pending(run) && run->submitted_ms >= run->shown_ms;
 
-    return run->shown_ms > 0 && !has_newer && now_ms - run->shown_ms >= DELIVERED_AFTER_MS;
+    return run->shown_ms > 0 && !has_newer &&
+           (run->named || now_ms - run->shown_ms >= DELIVERED_AFTER_MS);
 }

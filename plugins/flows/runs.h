@@ -20,6 +20,7 @@ enum event_kind {
     EVENT_ROUND,        /* a round was accepted */
     EVENT_SHOWN,        /* an outcome was written to the client */
     EVENT_UNSHOWN,      /* which had given up at that moment */
+    EVENT_NAMED,        /* a later call named the run: the outcome was read */
     EVENT_CLOSED,       /* the run was closed */
     N_EVENTS
 };
@@ -45,6 +46,7 @@ struct run {
     int64_t round;    /* last one known, 0 for none */
     int64_t shown_ms; /* when the outcome of that round was written, 0 for never */
     bool ended;       /* with it */
+    bool named;       /* by a call that came after it */
     char *round_mark; /* of the round submitted last: its arguments' mark, */
     int64_t marked_round, submitted_ms; /* its number, 0 while that is not known, and when */
     bool is_guess;                      /* all that is known of the run is that submission */
@@ -80,7 +82,8 @@ int runs_take_double(const struct runs *runs, const struct event *order,
 /* Whether what became of the round submitted last is not known. */
 bool run_is_pending(const struct run *run);
 
-/* Whether the outcome has reached the client: written, and no cancel crossed it. */
+/* Whether the outcome has reached the client: written, and no cancel crossed it, or a later
+ * call named the run. */
 bool run_is_delivered(const struct run *run, int64_t now_ms);
 
 /* Replaces owned text; NULL leaves it as it is. */

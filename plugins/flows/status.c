@@ -278,5 +278,8 @@ get_status(struct subject *subject, const cJSON *args)
         return show_error(subject, "session_id is longer than any session's id is.");
     if (session_find(subject, session_id) < 0)
         return KCAP_E_NOMEM;
-    return run_id ? status_of_run(subject, run_id, wait) : status_of_session(subject, wait);
+    if (!run_id)
+        return status_of_session(subject, wait);
+    ledger_name(subject->flows, subject->call, subject->session->key, run_id);
+    return status_of_run(subject, run_id, wait);
 }

@@ -172,17 +172,20 @@ START_TEST(what_is_there_decides)
 }
 END_TEST
 
-/* Delivered: written, and no cancel within half a minute. */
+/* Delivered: written, and no cancel within half a minute, or named by a later call. */
 static const struct {
     uint32_t outcomes[2];
     int64_t later_ms;
-    bool starts;
+    bool is_named, starts; /* named: by another call in between */
 } fates[] = {
-    {{0, 0}, 60000, false},
-    {{KCAP_SETTLED_WRITTEN, 0}, 1000, false},
-    {{KCAP_SETTLED_WRITTEN, 0}, 31000, true},
-    {{KCAP_SETTLED_WRITTEN, KCAP_SETTLED_LATE_CANCEL}, 60000, false},
-    {{KCAP_SETTLED_CANCELLED, 0}, 60000, false},
+    {{0, 0}, 60000, false, false},
+    {{0, 0}, 1000, true, false},
+    {{KCAP_SETTLED_WRITTEN, 0}, 1000, false, false},
+    {{KCAP_SETTLED_WRITTEN, 0}, 1000, true, true},
+    {{KCAP_SETTLED_WRITTEN, 0}, 31000, false, true},
+    {{KCAP_SETTLED_WRITTEN, KCAP_SETTLED_LATE_CANCEL}, 60000, false, false},
+    {{KCAP_SETTLED_WRITTEN, KCAP_SETTLED_LATE_CANCEL}, 1000, true, false},
+    {{KCAP_SETTLED_CANCELLED, 0}, 60000, false, false},
 };
 
 START_TEST(delivered_run_is_not_joined)
@@ -196,6 +199,8 @@ START_TEST(delivered_run_is_not_joined)
             rig_settle(&call, fates[_i].outcomes[i]);
     }
     fake_host_advance_ms(rig.fake, fates[_i].later_ms);
+    if (fates[_i].is_named)
+        (void)rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", finished, 2, false);
     (void)rig_ask(START, START_ARGS, finished, 2, false);
     ck_assert_uint_eq(N_POSTS, fates[_i].starts ? 2 : 1);
     fake_call_fini(&call);

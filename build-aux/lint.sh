@@ -8,7 +8,7 @@ for tool in clang-format shellcheck mandoc; do
     command -v "$tool" >/dev/null || { echo "lint: no $tool here (install the package)"; exit 77; }
 done
 fault() { echo "lint: $1"; status=1; }
-files() { find include lib host services plugins server examples tests -name "$1" | sort; }
+files() { find include lib launch host services plugins server examples tests -name "$1" | sort; }
 
 # the lists are words on purpose: no name here has a space
 # shellcheck disable=SC2046

@@ -140,3 +140,22 @@ paths_program(const char *name)
         return take_ptr(path);
     return NULL;
 }
+
+char *
+paths_repository_top(const char *dir)
+{
+    AUTO_FREE char *at = strdup(dir);
+
+    while (at && at[0] != '\0') {
+        AUTO_FREE char *git = paths_join(at, ".git");
+        char *slash;
+
+        if (git && access(git, F_OK) == 0)
+            return take_ptr(at);
+        slash = strrchr(at, '/');
+        if (!slash)
+            break;
+        *slash = '\0';
+    }
+    return NULL;
+}

@@ -28,4 +28,8 @@ char *paths_exe_dir(void);
  * it is in neither. */
 char *paths_program(const char *name);
 
+/* The top of the repository that holds dir: the nearest directory with a .git. NULL when there
+ * is none. */
+char *paths_repository_top(const char *dir);
+
 #endif

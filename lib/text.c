@@ -211,6 +211,23 @@ text_add_json(struct buf *to, const char *text, size_t len)
     buf_addc(to, '"');
 }
 
+void
+text_add_toml(struct buf *to, const char *text)
+{
+    buf_addc(to, '"');
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c == '"' || c == '\\')
+            buf_addf(to, "\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            buf_addf(to, "\\u%04X", c);
+        else
+            buf_addc(to, (char)c);
+    }
+    buf_addc(to, '"');
+}
+
 size_t
 text_prefix(const char *text, size_t len, size_t max)
 {

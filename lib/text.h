@@ -32,6 +32,9 @@ void text_add_line(struct buf *to, const char *text, size_t len);
 /* Appends text as a JSON string with its quotes; bad UTF-8 becomes U+FFFD. */
 void text_add_json(struct buf *to, const char *text, size_t len);
 
+/* Appends text as a TOML string with its quotes. The text is UTF-8. */
+void text_add_toml(struct buf *to, const char *text);
+
 /* The longest prefix of at most max bytes that does not cut a character. */
 size_t text_prefix(const char *text, size_t len, size_t max);
 

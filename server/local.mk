@@ -24,7 +24,7 @@ server_libflowd_la_SOURCES = \
 	server/vendor.c server/vendor.h \
 	server/vendor_checklist.c
 server_libflowd_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(SQLITE_CFLAGS)
-server_libflowd_la_LIBADD = lib/libkcap.la $(MHD_LIBS) $(SQLITE_LIBS) $(CJSON_LIBS)
+server_libflowd_la_LIBADD = launch/liblaunch.la lib/libkcap.la $(MHD_LIBS) $(SQLITE_LIBS) $(CJSON_LIBS)
 
 server_kcap_flowd_SOURCES = server/main.c
 server_kcap_flowd_CFLAGS = $(AM_CFLAGS) -fPIE

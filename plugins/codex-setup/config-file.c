@@ -28,26 +28,6 @@ setup_say(struct setup *setup, const char *format, ...)
     buf_addf(&setup->report, "%s\n", line);
 }
 
-/* The top of the repository around the working directory, or NULL. */
-static char *
-repository_top(void)
-{
-    AUTO_FREE char *dir = getcwd(NULL, 0);
-
-    while (dir && dir[0] != '\0') {
-        AUTO_FREE char *git = paths_join(dir, ".git");
-        char *slash;
-
-        if (git && access(git, F_OK) == 0)
-            return take_ptr(dir);
-        slash = strrchr(dir, '/');
-        if (!slash)
-            break;
-        *slash = '\0';
-    }
-    return NULL;
-}
-
 /* The directory that holds config.toml; NULL after saying why. */
 static char *
 config_dir(struct setup *setup)
@@ -57,7 +37,8 @@ config_dir(struct setup *setup)
     AUTO_FREE char *top = NULL, *here = NULL;
 
     if (setup->project) {
-        top = repository_top();
+        here = getcwd(NULL, 0);
+        top = here ? paths_repository_top(here) : NULL;
         if (!top)
             setup_say(setup, "There is no repository around the working directory, so "
                              "--project has no place.");

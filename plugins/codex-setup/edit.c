@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "lib/text.h"
+
 /* The file's own line end: that of its first line. */
 static const char *
 line_end(const char *text, size_t len)
@@ -14,37 +16,20 @@ line_end(const char *text, size_t len)
     return lf && lf > text && lf[-1] == '\r' ? "\r\n" : "\n";
 }
 
-static void
-add_string(struct buf *to, const char *text)
-{
-    buf_addc(to, '"');
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c == '"' || c == '\\')
-            buf_addf(to, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            buf_addf(to, "\\u%04X", c);
-        else
-            buf_addc(to, (char)c);
-    }
-    buf_addc(to, '"');
-}
-
 /* The entry's members, each after before and with between among them. */
 static void
 add_members(struct buf *to, const struct registration *registration, const char *before,
             const char *after)
 {
     buf_addf(to, "%scommand = ", before);
-    add_string(to, registration->command);
+    text_add_toml(to, registration->command);
     buf_addf(to, "%s%sargs = [\"--plugin\", \"flows\"]%s%stool_timeout_sec = %d", after, before,
              after, before, ENTRY_TIMEOUT);
     if (registration->variables[0]) {
         buf_addf(to, "%s%senv_vars = [", after, before);
         for (size_t i = 0; registration->variables[i]; i++) {
             buf_adds(to, i ? ", " : "");
-            add_string(to, registration->variables[i]);
+            text_add_toml(to, registration->variables[i]);
         }
         buf_addc(to, ']');
     }

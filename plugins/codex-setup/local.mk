@@ -7,10 +7,13 @@ plugins_codex_setup_codex_setup_la_SOURCES = \
 	plugins/codex-setup/install.c \
 	plugins/codex-setup/plugin.c \
 	plugins/codex-setup/record.c \
+	plugins/codex-setup/reviewer-launch.c \
+	plugins/codex-setup/run.c plugins/codex-setup/run.h \
 	plugins/codex-setup/setup.h \
 	plugins/codex-setup/status.c
 plugins_codex_setup_codex_setup_la_LDFLAGS = $(plugin_ldflags)
-plugins_codex_setup_codex_setup_la_LIBADD = plugins/codex-setup/libtoml.la lib/libkcap.la $(CJSON_LIBS)
+plugins_codex_setup_codex_setup_la_LIBADD = plugins/codex-setup/libtoml.la \
+	launch/liblaunch.la lib/libkcap.la $(CJSON_LIBS)
 
 # The reader and the edits by themselves; tests run the public test data and the fuzzer through them.
 noinst_LTLIBRARIES += plugins/codex-setup/libtoml.la

@@ -78,6 +78,13 @@ run_status(void *ctx, struct kcap_call *call, int32_t argc, const char *const *a
     return run(call, argc, argv, false, setup_status);
 }
 
+static int32_t
+run_reviewer_launch(void *ctx, struct kcap_call *call, int32_t argc, const char *const *argv)
+{
+    (void)ctx;
+    return setup_reviewer_launch(host, call, argc, argv);
+}
+
 static const struct kcap_command install = {
     sizeof install, 0, "install",
     "register kcap-flows with Codex, or add its missing time-out [--dry-run] [--project]",
@@ -88,7 +95,14 @@ static const struct kcap_command status = {
 static const struct kcap_command remove_ = {
     sizeof remove_, 0, "remove",
     "take out what install put in, byte for byte [--dry-run] [--project]", run_remove};
-static const struct kcap_command *const commands[] = {&install, &status, &remove_, NULL};
+static const struct kcap_command reviewer_launch = {
+    sizeof reviewer_launch, 0, "reviewer-launch",
+    "start an agent that sees our result server alone, checked; --vendor codex|claude --dir D "
+    "--url U --agent-id A [--mode exec|app-server|tui] [--model M] [--print|--exec] "
+    "[-- PROMPT]",
+    run_reviewer_launch};
+static const struct kcap_command *const commands[] = {&install, &status, &remove_,
+                                                      &reviewer_launch, NULL};
 
 /* ---- tools ---- */
 

@@ -10,10 +10,11 @@
 #include "lib/buf.h"
 
 /* Exit statuses of the commands. */
-#define SETUP_OK      0
-#define SETUP_FAILED  1 /* the system refused; nothing was changed */
-#define SETUP_USAGE   2
-#define SETUP_REFUSED 4 /* the file may not or cannot be edited; nothing was changed */
+#define SETUP_OK        0
+#define SETUP_FAILED    1 /* the system refused; nothing was changed */
+#define SETUP_USAGE     2
+#define SETUP_NO_LAUNCH 5 /* a reviewer could not be isolated, or not report */
+#define SETUP_REFUSED   4 /* the file may not or cannot be edited; nothing was changed */
 
 struct setup {
     const struct kcap_host *host;
@@ -44,6 +45,10 @@ int setup_write(struct setup *setup, const struct buf *text);
 int setup_install(struct setup *setup);
 int setup_remove(struct setup *setup);
 int setup_status(struct setup *setup);
+
+/* The fourth: not about a config. */
+int setup_reviewer_launch(const struct kcap_host *host, struct kcap_call *call, int32_t argc,
+                          const char *const *argv);
 
 /* Adds one line to the report. */
 void setup_say(struct setup *setup, const char *format, ...)

@@ -31,13 +31,16 @@ plugin_tests = \
 	tests/plugin/test_flows_wait \
 	tests/plugin/test_http \
 	tests/plugin/test_http_lock \
-	tests/plugin/test_http_server
+	tests/plugin/test_http_server \
+	tests/plugin/launch/test_reviewer_launch
 check_PROGRAMS += $(plugin_tests)
 TESTS += $(plugin_tests)
 http_rig = tests/plugin/http-rig.c tests/plugin/http-rig.h
 flows_rig = tests/plugin/flows-rig.c tests/plugin/flows-rig.h
 reviewer_rig = tests/plugin/reviewer-rig.c tests/plugin/reviewer-rig.h
 tests_plugin_test_flow_message_SOURCES = tests/plugin/test_flow_message.c $(reviewer_rig)
+tests_plugin_launch_test_reviewer_launch_LDADD = $(plugin_ldadd)
+tests_plugin_launch_test_reviewer_launch_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flow_message_LDADD = $(plugin_ldadd)
 tests_plugin_test_flow_message_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flow_result_SOURCES = tests/plugin/test_flow_result.c $(reviewer_rig)
@@ -104,3 +107,4 @@ tests_plugin_test_http_server_CFLAGS = $(plugin_cflags)
 endif
 TESTS += tests/plugin/test_modules.py
 EXTRA_DIST += tests/plugin/test_modules.py
+CLEANFILES += tests/plugin/launch/kcap-host

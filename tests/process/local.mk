@@ -11,6 +11,7 @@ process_tests = \
 	tests/process/test_repeat.py \
 	tests/process/test_review.py \
 	tests/process/test_reviewer.py \
+	tests/process/test_reviewer_launch.py \
 	tests/process/test_reviewer_wall.py \
 	tests/process/test_scenarios.py \
 	tests/process/test_vectors.py
@@ -24,4 +25,5 @@ AM_TESTS_ENVIRONMENT = PYTHON3='$(PYTHON3)'; export PYTHON3; \
 	KCAP_TEST_PATHS='$(abs_top_builddir)/tests/process'; export KCAP_TEST_PATHS;
 EXTRA_DIST += tests/process/run-python.sh
 EXTRA_DIST += tests/data/flow-scenarios.jsonl
+EXTRA_DIST += tests/support/fake_codex.py
 EXTRA_DIST += tests/data/toml-test.jsonl tests/data/toml-test.LICENSE tests/data/codex-config

@@ -8,6 +8,7 @@ unit_tests = \
 	tests/unit/test_boundary \
 	tests/unit/test_buf \
 	tests/unit/test_cli \
+	tests/unit/test_compose \
 	tests/unit/test_elfnote \
 	tests/unit/test_http_parts \
 	tests/unit/test_jscan \
@@ -32,6 +33,8 @@ tests_unit_test_shorten_LDADD = $(unit_ldadd)
 tests_unit_test_shorten_CFLAGS = $(unit_cflags)
 tests_unit_test_cli_LDADD = $(unit_ldadd)
 tests_unit_test_cli_CFLAGS = $(unit_cflags)
+tests_unit_test_compose_LDADD = launch/liblaunch.la $(unit_ldadd)
+tests_unit_test_compose_CFLAGS = $(unit_cflags)
 tests_unit_test_elfnote_LDADD = $(unit_ldadd)
 tests_unit_test_elfnote_CFLAGS = $(unit_cflags)
 tests_unit_test_http_parts_SOURCES = tests/unit/test_http_parts.c \

@@ -100,7 +100,6 @@ check_permissions(struct compose *compose, const char *path, const cJSON *settin
 {
     static const char *const kinds[] = {"deny", "ask"};
     const cJSON *permissions = json_get(settings, "permissions");
-    bool only_managed = json_bool(settings, "allowManagedPermissionRulesOnly", false);
 
     for (size_t t = 0; t < sizeof tools / sizeof tools[0]; t++) {
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
@@ -108,10 +107,6 @@ check_permissions(struct compose *compose, const char *path, const cJSON *settin
                 compose_refuse(compose, "%s: permissions.%s has a rule for %s", path, kinds[k],
                                tools[t]);
         }
-        if (only_managed && !rules_hit(json_get(permissions, "allow"), tools[t]))
-            compose_refuse(compose,
-                           "%s: only its own permission rules count, and none allows %s", path,
-                           tools[t]);
     }
 }
 

@@ -101,10 +101,24 @@ void
 compose_codex_begin(struct compose *compose)
 {
     static const char *const fixed[] = {
-        "--disable", "apps",
-        "--disable", "plugins",
-        "-c",        "approval_policy=\"never\"",
-        "-c",        "sandbox_mode=\"read-only\"",
+        "--disable",
+        "apps",
+        "--disable",
+        "plugins",
+        /* sub-agents, and the servers that Codex itself brings; no names that each version has
+           to know */
+        "-c",
+        "features.multi_agent=false",
+        "-c",
+        "features.tui_workspace=false",
+        "-c",
+        "features.browser_use=false",
+        "-c",
+        "features.computer_use=false",
+        "-c",
+        "approval_policy=\"never\"",
+        "-c",
+        "sandbox_mode=\"read-only\"",
         NULL,
     };
 
@@ -113,6 +127,10 @@ compose_codex_begin(struct compose *compose)
     add_trust(compose);
 }
 
+/* The screen brings a server of its own, which starts threads and is in no list. It gives way
+ * to an entry of its name. */
+static const char screen_server[] = "codex_tui";
+
 /* One value for all of them: in the key of an override a name with a dot could not be written.
  * Without --disable plugins it would not do, as a plugin's server has no transport of its own
  * to be merged with. */
@@ -120,20 +138,27 @@ static void
 disable_all(struct compose *compose, const cJSON *servers)
 {
     AUTO_BUF struct buf text = BUF_INIT(MAX_FLAG);
+    bool has_screen = compose->mode == COMPOSE_TUI;
+    size_t n = 0;
     const cJSON *server;
 
     buf_adds(&text, "mcp_servers={");
     cJSON_ArrayForEach(server, servers)
     {
-        if (server != servers->child)
-            buf_addc(&text, ',');
-        text_add_toml(&text, json_str(server, "name"));
+        const char *name = json_str(server, "name");
+
+        buf_adds(&text, n++ > 0 ? "," : "");
+        text_add_toml(&text, name);
         buf_adds(&text, "={enabled=false}");
+        has_screen = has_screen && strcmp(name, screen_server) != 0;
     }
+    if (has_screen)
+        buf_addf(&text, "%s%s={enabled=false,command=\"/bin/false\"}", n++ > 0 ? "," : "",
+                 screen_server);
     buf_addc(&text, '}');
     if (!buf_ok(&text))
         compose_refuse(compose, "codex mcp list: more servers than fit on a command line");
-    else if (servers->child)
+    else if (n > 0)
         add_override(compose, &text);
 }
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launch/codex-error.h"
 #include "launch/environment.h"
 #include "launch/internal.h"
 #include "lib/auto.h"
@@ -183,25 +184,6 @@ compose_free(struct compose *compose)
 
 /* ---- answers ---- */
 
-/* The first line of it that is no mere warning: the rest may quote the user's files. */
-static void
-first_error(const struct compose_answer *answer, struct buf *to)
-{
-    const char *line = answer->errors, *end = line ? line + answer->errors_len : NULL;
-
-    while (line && line < end) {
-        const char *lf = memchr(line, '\n', (size_t)(end - line));
-        size_t len = (size_t)((lf ? lf : end) - line);
-
-        if (len > 0 && !(len >= 7 && strncasecmp(line, "warning", 7) == 0)) {
-            buf_adds(to, ": ");
-            text_add_line(to, line, text_prefix(line, len, 400));
-            return;
-        }
-        line = lf ? lf + 1 : NULL;
-    }
-}
-
 bool
 compose_check_step(struct compose *compose, const char *what,
                    const struct compose_answer *answer)
@@ -210,7 +192,7 @@ compose_check_step(struct compose *compose, const char *what,
 
     if (answer->status == 0)
         return true;
-    first_error(answer, &said);
+    codex_error_add(&said, answer->errors, answer->errors_len);
     if (answer->status == COMPOSE_NOT_STARTED)
         compose_refuse(compose, "%s: it cannot be started%s", what, buf_str(&said));
     else if (answer->status == COMPOSE_TIMED_OUT)

@@ -88,8 +88,8 @@ struct compose_answer {
     int status; /* exit status, or COMPOSE_* below zero */
     const char *output;
     size_t output_len;
-    const char *errors; /* the beginning of its standard error, or NULL */
-    size_t errors_len;
+    const char *errors; /* the beginning of its standard error; may be NULL */
+    size_t errors_len;  /* 0 then */
 };
 
 /* What to start. The environment is the request's without the variables of other sessions and

@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += launch/liblaunch.la
 launch_liblaunch_la_SOURCES = \
 	launch/claude-settings.c launch/claude-settings.h \
 	launch/claude.c \
+	launch/codex-error.c launch/codex-error.h \
 	launch/codex.c \
 	launch/compose.c launch/compose.h \
 	launch/environment.c launch/environment.h \

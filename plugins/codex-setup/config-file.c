@@ -165,23 +165,26 @@ is_only_ours(struct setup *setup, const struct buf *text)
 /* Codex refuses the file as it would be. What it refuses already is not made worse by taking
  * our entry out. */
 static bool
-is_refused(struct setup *setup)
+is_refused(struct setup *setup, struct buf *why)
 {
-    bool already = codex_check(setup, &setup->old) == CODEX_REFUSES;
+    AUTO_BUF struct buf now = BUF_INIT(8192);
+    bool already = codex_check(setup, &setup->old, &now) == CODEX_REFUSES;
 
     if (already && setup->removing)
         return false;
-    setup_say(setup, already
-                         ? "Codex does not accept the file as it is now; 'codex mcp list' "
-                           "says why. Mend it first; nothing was changed."
-                         : "Codex (codex mcp list) does not accept the file as it would be, "
-                           "so nothing was changed.");
+    setup_say(setup,
+              already ? "Codex does not accept the file as it is now%s. Mend it first; nothing "
+                        "was changed."
+                      : "Codex (codex mcp list) does not accept the file as it would be, so "
+                        "nothing was changed%s.",
+              buf_str(already ? &now : why));
     return true;
 }
 
 int
 setup_write(struct setup *setup, const struct buf *text)
 {
+    AUTO_BUF struct buf why = BUF_INIT(8192);
     AUTO_FREE char *dir = NULL;
     enum codex_answer answer;
     int r;
@@ -195,8 +198,8 @@ setup_write(struct setup *setup, const struct buf *text)
         diff_add(&setup->report, setup->path, &setup->old, text);
         return SETUP_OK;
     }
-    answer = codex_check(setup, text);
-    if (answer == CODEX_REFUSES && is_refused(setup))
+    answer = codex_check(setup, text, &why);
+    if (answer == CODEX_REFUSES && is_refused(setup, &why))
         return SETUP_REFUSED;
     if (answer == CODEX_LEFT) {
         setup_say(setup, "This was cancelled while Codex was asked; nothing was changed.");

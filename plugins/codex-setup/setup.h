@@ -78,6 +78,7 @@ enum codex_answer {
     CODEX_SILENT, /* it did not answer as it should: the report says so */
     CODEX_LEFT,   /* our own caller cancelled, or its time is up: nothing may be written now */
 };
-enum codex_answer codex_check(struct setup *setup, const struct buf *text);
+/* Its reason, if it gives one, is appended to why as ": REASON". */
+enum codex_answer codex_check(struct setup *setup, const struct buf *text, struct buf *why);
 
 #endif

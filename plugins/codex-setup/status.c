@@ -111,11 +111,12 @@ setup_status(struct setup *setup)
     look_for_misplaced_keys(setup);
     look_for_twins(setup);
     if (setup->exists) {
-        enum codex_answer answer = codex_check(setup, &setup->old);
+        AUTO_BUF struct buf why = BUF_INIT(8192);
+        enum codex_answer answer = codex_check(setup, &setup->old, &why);
         if (answer == CODEX_ACCEPTS)
             setup_say(setup, "Codex accepts the file.");
         else if (answer == CODEX_REFUSES)
-            setup_say(setup, "Codex does not accept the file; 'codex mcp list' says why.");
+            setup_say(setup, "Codex does not accept the file%s.", buf_str(&why));
     }
     return SETUP_OK;
 }

@@ -1,3 +1,6 @@
 # Real agents on a scripted model; make check-harness installs them first (build-aux/maint.mk).
-harness_tests = tests/harness/test_flow_result_clients.py tests/harness/test_reviewer_launch.py
-EXTRA_DIST += $(harness_tests) tests/harness/clients.py tests/harness/install.sh tests/support/model_api.py
+harness_tests = \
+	tests/harness/test_flow_result_clients.py \
+	tests/harness/test_launch_claude.py \
+	tests/harness/test_launch_codex.py
+EXTRA_DIST += $(harness_tests) tests/harness/clients.py tests/harness/launch_desk.py tests/harness/install.sh tests/support/model_api.py

@@ -316,10 +316,10 @@ def test_a_codex_that_refuses_the_file_already():
         shim = os.path.join(desk.home, "bin")
         os.mkdir(shim)
         with open(os.path.join(shim, "codex"), "w") as file:
-            file.write("#!/bin/sh\nexit 1\n")
+            file.write("#!/bin/sh\necho 'WARNING: x' >&2\necho 'Error: bad \"secret\" in `a`' >&2\nexit 1\n")
         os.chmod(os.path.join(shim, "codex"), 0o755)
         path = shim + ":/usr/bin:/bin"
-        assert "Codex does not accept the file" in desk.run("status", PATH=path)[1]
+        assert 'Codex does not accept the file: Error: bad "..." in `a`.' in desk.run("status", PATH=path)[1]
         assert desk.run("remove", PATH=path)[0] == 0 and desk.get() == b'model = "x"\n'
         status, _, err = desk.run("install", PATH=path)
         assert status == 4 and "as it is now" in err and desk.get() == b'model = "x"\n', err

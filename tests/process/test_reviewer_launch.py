@@ -82,7 +82,7 @@ def test_it_becomes_the_reviewer():
 def test_refusals():
     ours = "our result server: "
     cases = [({"fault": fault, "fault_at": at}, want) for at in (1, 2, 3) for fault, want in (
-        ("flood", "its answer does not end"), ("status", "exit status 1: Error loading config.toml: a bad value"),
+        ("flood", "its answer does not end"), ("status", 'exit status 1: Error: no 0: config.toml:3:9: a bad "..."\n'),
         ("killed", "it was killed"), ("text", "its answer is not JSON"))]
     cases += [({"fault": "nameless", "fault_at": at}, "a server without a name") for at in (1, 2)]
     cases += [({"managed": {"beta": {"command": "x", "enabled": True}}}, 'the server "beta": it stays enabled'),

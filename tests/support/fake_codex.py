@@ -49,7 +49,8 @@ def fail(fault, answer):
         while True:
             os.write(1, b"x" * 65536)
     if fault == "status":
-        sys.exit("WARNING: something\nError loading config.toml: a bad value\nand its line: secret = 1")
+        sys.exit("WARNING: something\nError: no\n\nCaused by:\n    0: config.toml:3:9: a bad \"secret\"\n"
+                 "    1: TOML parse error at line 3, column 9\n     |\n   3 | x = secret\n\nStack backtrace:\n")
     if fault == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     if fault == "text":

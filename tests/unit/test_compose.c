@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "launch/codex-error.h"
 #include "launch/compose.h"
 #include "lib/buf.h"
 #include "suite.h"
@@ -65,12 +66,12 @@ begin(struct compose_request request)
 static void
 say(struct compose *compose, int status, const char *output)
 {
-    static const char errors[] = "WARNING: no\nError: why\nmore\n";
+    static const char said[] = "WARNING: no\nError: why\nmore\n";
     struct compose_answer answer = {.status = status,
                                     .output = output,
                                     .output_len = strlen(output),
-                                    .errors = errors,
-                                    .errors_len = sizeof errors - 1};
+                                    .errors = said,
+                                    .errors_len = sizeof said - 1};
 
     compose_answer(compose, &answer);
 }
@@ -212,7 +213,7 @@ static const struct {
     {COMPOSE_NOT_STARTED, "", "cannot be started"},
     {COMPOSE_OVERFLOWED, "", "does not end"},
     {COMPOSE_KILLED, "", "it was killed"},
-    {1, "[]", "codex mcp list: exit status 1: Error: why"},
+    {1, "[]", "codex mcp list: exit status 1: Error: why more"},
     {0, "", "not JSON"},
     {0, "warning\n[]", "not JSON"},
     {0, "[] []", "not JSON"},
@@ -274,6 +275,30 @@ START_TEST(codex_leaves_something_else)
                    at + strlen(spoilt[_i].from));
     say(compose, 0, bad);
     expect_refusal(compose, spoilt[_i].part);
+}
+END_TEST
+
+static const struct {
+    const char *errors, *want;
+} errors[] = {
+    {"", ""},
+    {"WARNING: x\n\n", ""},
+    {"Error: no", ": Error: no"},
+    {"Error: a\n\nCaused by:\n    0: file:2:1: b\n    1: TOML parse error at line 2\n  | key = "
+     "x\n",
+     ": Error: a 0: file:2:1: b"},
+    {"bad \"secret\" and \"half", ": bad \"...\" and \"...\""},
+    {"a\nb\nStack backtrace:\n 0: c\n", ": a b"},
+    {"1\n2\n3\n4\n5\n6\n", ": 1 2 3 4 5"},
+    {"esc\x1b[31m", ": esc\xef\xbf\xbd[31m"},
+};
+
+START_TEST(what_codex_says_is_wrong)
+{
+    AUTO_BUF struct buf to = BUF_INIT(4096);
+
+    codex_error_add(&to, errors[_i].errors, strlen(errors[_i].errors));
+    ck_assert_str_eq(buf_str(&to), errors[_i].want);
 }
 END_TEST
 
@@ -365,6 +390,10 @@ START_TEST(screen_has_a_repository_with_servers)
     struct compose_step step = expect_run(compose);
 
     ck_assert_ptr_nonnull(strstr(joined(step.argv), "/repo\"={trust_level=\"trusted\"}"));
+    say(compose, 0, "[]"); /* its own server is in no list */
+    step = expect_run(compose);
+    ck_assert_ptr_nonnull(
+        strstr(joined(step.argv), "\nmcp_servers={codex_tui={enabled=false,"));
     compose_free(compose);
     files_make_dir(dir, "repo/.codex");
     files_put(dir, "repo/.codex/config.toml", "");
@@ -416,7 +445,6 @@ static const struct {
     {"{\"permissions\":{\"ask\":[\"mcp__*\"]}}", "permissions.ask has a rule"},
     {"{\"env\":{\"KCAP_FLOW_CAPABILITY_URL\":\"http://evil\"}}",
      "env sets KCAP_FLOW_CAPABILITY_URL"},
-    {"{\"allowManagedPermissionRulesOnly\":true}", "only its own permission rules count"},
 };
 
 START_TEST(claude_has_settings)
@@ -473,6 +501,7 @@ add_tests(TCase *tests)
     tcase_add_test(tests, codex_goes_its_way);
     tcase_add_loop_test(tests, codex_gives_no_good_list, 0, N_ROWS(bad_lists));
     tcase_add_loop_test(tests, codex_leaves_something_else, 0, N_ROWS(spoilt));
+    tcase_add_loop_test(tests, what_codex_says_is_wrong, 0, N_ROWS(errors));
     tcase_add_test(tests, codex_hides_tools);
     tcase_add_loop_test(tests, request_is_wrong, 0, N_ROWS(bad_requests));
     tcase_add_test(tests, password_is_not_repeated);

@@ -25,6 +25,11 @@ for program in "$@"; do
     printf '#!/bin/sh\nexec ${KCAP_WRAP:-} "%s/stage/bin/%s" "$@"\n' "$(pwd)" "$name" >"$name.new"
     chmod 755 "$name.new" && mv -f "$name.new" "$name"
 done
+skills=$(dirname "$0")/../skills
+for skill in review-flows agent-flows; do
+    mkdir -p "stage/share/kcap-host/skills/$skill"
+    cp -f "$skills/$skill/SKILL.md" "stage/share/kcap-host/skills/$skill/SKILL.md"
+done
 # the lists are words on purpose
 # shellcheck disable=SC2086
 { modules driver ${DRIVER:-}; modules reviewer ${REVIEWER:-}; modules setup ${SETUP:-}; modules service ${SERVICE:-}; }

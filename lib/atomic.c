@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "lib/auto.h"
@@ -41,6 +43,35 @@ resolve(const char *path, char **ret, struct stat *ret_old, bool *ret_exists)
     return 0;
 }
 
+/* Those that people or their tools have set, and access lists, must come along; what the system
+ * keeps for itself may be refused. */
+static bool
+must_come_along(const char *name)
+{
+    return strncmp(name, "user.", 5) == 0 || strcmp(name, "system.posix_acl_access") == 0;
+}
+
+static int
+copy_attributes(const char *from, int fd)
+{
+    AUTO_FREE char *names = malloc(XATTR_LIST_MAX), *value = malloc(XATTR_SIZE_MAX);
+    ssize_t len;
+
+    if (!names || !value)
+        return -ENOMEM;
+    len = listxattr(from, names, XATTR_LIST_MAX);
+    if (len < 0)
+        return errno == ENOTSUP ? 0 : -errno;
+    for (const char *name = names; name < names + len; name += strlen(name) + 1) {
+        ssize_t size = getxattr(from, name, value, XATTR_SIZE_MAX);
+
+        if ((size < 0 || fsetxattr(fd, name, value, (size_t)size, 0) < 0) &&
+            must_come_along(name))
+            return -errno;
+    }
+    return 0;
+}
+
 static int
 write_all(int fd, const char *bytes, size_t len)
 {
@@ -58,7 +89,8 @@ write_all(int fd, const char *bytes, size_t len)
 
 /* Mode and owner first: the content must never be in a file that more people can read. */
 static int
-fill(int fd, const struct stat *old, mode_t mode, const void *bytes, size_t len)
+fill(int fd, const char *target, const struct stat *old, mode_t mode, const void *bytes,
+     size_t len)
 {
     struct stat st;
     int r;
@@ -70,7 +102,9 @@ fill(int fd, const struct stat *old, mode_t mode, const void *bytes, size_t len)
         return -errno;
     if (fchmod(fd, old ? old->st_mode & 07777 : mode) < 0)
         return -errno;
-    r = write_all(fd, bytes, len);
+    r = old ? copy_attributes(target, fd) : 0;
+    if (r == 0)
+        r = write_all(fd, bytes, len);
     if (r < 0)
         return r;
     return fsync(fd) < 0 ? -errno : 0;
@@ -127,7 +161,7 @@ replace(const char *path, const struct buf *expected, const void *bytes, size_t 
     fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    r = fill(fd, exists ? &old : NULL, mode, bytes, len);
+    r = fill(fd, target, exists ? &old : NULL, mode, bytes, len);
     if (r == 0 && expected && !is_still(target, expected))
         r = -ESTALE;
     if (r == 0 && rename(temporary, target) < 0)

@@ -10,8 +10,9 @@
 #include "lib/buf.h"
 
 /* Replaces path by these bytes: a temporary file in the same directory, flushed to disk, then
- * renamed. A file that is there keeps its mode and owner, a symbolic link stays and its target
- * is replaced; a new file gets mode. Returns 0, or -errno and the old file is untouched. */
+ * renamed. A file that is there keeps its mode, owner and extended attributes, a symbolic link
+ * stays and its target is replaced; a new file gets mode. Returns 0, or -errno and the old file
+ * is untouched. */
 int atomic_write(const char *path, const void *bytes, size_t len, mode_t mode);
 
 /* The same, unless the file is no longer what was read from it: then -ESTALE and nothing is

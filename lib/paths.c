@@ -59,13 +59,10 @@ home_dir(const char *home)
     return strdup(found->pw_dir);
 }
 
-int
-paths_state_dir(const char *override, const char *home, char **ret)
+static int
+find_state_dir(const char *override, const char *home, char **ret)
 {
     AUTO_FREE char *base = NULL;
-    struct stat st;
-    size_t len;
-    int r;
 
     *ret = NULL;
     if (override && override[0]) {
@@ -80,9 +77,27 @@ paths_state_dir(const char *override, const char *home, char **ret)
     }
     if (!*ret)
         return -ENOMEM;
-    for (len = strlen(*ret); len > 1 && (*ret)[len - 1] == '/'; len--)
+    for (size_t len = strlen(*ret); len > 1 && (*ret)[len - 1] == '/'; len--)
         (*ret)[len - 1] = '\0';
-    r = paths_make_dir(*ret);
+    return 0;
+}
+
+char *
+paths_state_place(const char *override, const char *home)
+{
+    char *place;
+
+    return find_state_dir(override, home, &place) == 0 ? place : NULL;
+}
+
+int
+paths_state_dir(const char *override, const char *home, char **ret)
+{
+    struct stat st;
+    int r = find_state_dir(override, home, ret);
+
+    if (r == 0)
+        r = paths_make_dir(*ret);
     if (r < 0)
         return r;
     if (stat(*ret, &st) < 0)

@@ -11,6 +11,9 @@
  * path is known, also on failure, so that the message can name it; else NULL. */
 int paths_state_dir(const char *override, const char *home, char **ret);
 
+/* The same path, when it is known at all; nothing is made or looked at. NULL otherwise. */
+char *paths_state_place(const char *override, const char *home);
+
 /* The configuration directory: override (KCAP_CONFIG_DIR) when it is an absolute path, else
  * HOME/.config/kcap. Nothing is made. NULL when out of memory or without any home. */
 char *paths_config_dir(const char *override, const char *home);

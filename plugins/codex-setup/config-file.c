@@ -15,6 +15,7 @@
 #include "setup.h"
 
 #define MAX_CONFIG ((size_t)4 << 20)
+#define TRIES      5 /* when somebody else keeps writing the file */
 
 void
 setup_say(struct setup *setup, const char *format, ...)
@@ -59,6 +60,41 @@ config_dir(struct setup *setup)
     return paths_join(home, ".codex");
 }
 
+/* What of the path is there, with its links followed; NULL when a link leads nowhere. */
+static char *
+real_beginning(const char *path)
+{
+    AUTO_FREE char *at = strdup(path);
+    struct stat st;
+
+    while (at && at[0] != '\0') {
+        char *real = realpath(at, NULL);
+
+        if (real || lstat(at, &st) == 0)
+            return real;
+        *strrchr(at, '/') = '\0';
+    }
+    return NULL;
+}
+
+int
+setup_check_inside(struct setup *setup, const char *path)
+{
+    AUTO_FREE char *here = getcwd(NULL, 0), *top = NULL, *real_top = NULL,
+                   *real = real_beginning(path);
+    size_t len;
+
+    top = here ? paths_repository_top(here) : NULL;
+    real_top = top ? realpath(top, NULL) : NULL;
+    len = real_top ? strlen(real_top) : 0;
+    if (real && len > 0 && strncmp(real, real_top, len) == 0 &&
+        (real[len] == '/' || real[len] == '\0'))
+        return SETUP_OK;
+    setup_say(setup, "%s leads out of the repository, to %s; nothing was changed.", path,
+              real ? real : "nowhere");
+    return SETUP_REFUSED;
+}
+
 static int
 check_file(struct setup *setup)
 {
@@ -100,7 +136,9 @@ setup_open(struct setup *setup)
     }
     if (!setup->path)
         return SETUP_FAILED;
-    r = check_file(setup);
+    r = setup->project ? setup_check_inside(setup, setup->path) : SETUP_OK;
+    if (r == SETUP_OK)
+        r = check_file(setup);
     if (r != SETUP_OK)
         return r;
     buf_fini(&setup->old);
@@ -219,4 +257,18 @@ setup_write(struct setup *setup, const struct buf *text)
         return SETUP_FAILED;
     }
     return SETUP_OK;
+}
+
+int
+setup_repeat(struct setup *setup, int (*attempt)(struct setup *setup))
+{
+    for (int i = 0; i < TRIES; i++) {
+        int r = attempt(setup);
+
+        if (r != -1)
+            return r;
+    }
+    setup_say(setup, "Somebody else keeps changing %s; nothing was changed. Try again.",
+              setup->path);
+    return SETUP_FAILED;
 }

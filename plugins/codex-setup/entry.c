@@ -31,7 +31,8 @@ entry_runs(const struct toml_value *table, const char *program, const char *cons
     return true;
 }
 
-/* kcap's own form has these two keys; a third may be the timeout that we or a user added. */
+/* kcap's own form has the first two keys, and for some servers the third; the timeout may have
+ * been added by us or a user. */
 static bool
 is_kcap_shape(const struct toml_value *table)
 {
@@ -40,6 +41,7 @@ is_kcap_shape(const struct toml_value *table)
 
     for (const struct toml_value *each = table->first; each; each = each->next) {
         if (strcmp(each->key, "command") != 0 && strcmp(each->key, "args") != 0 &&
+            strcmp(each->key, "default_tools_approval_mode") != 0 &&
             strcmp(each->key, "tool_timeout_sec") != 0)
             return false;
     }
@@ -49,7 +51,7 @@ is_kcap_shape(const struct toml_value *table)
 }
 
 void
-entry_find(struct toml_value *root, struct entry *ret)
+entry_find(const struct toml_value *root, struct entry *ret)
 {
     *ret = (struct entry){.servers = toml_get(root, "mcp_servers")};
     if (!ret->servers)

@@ -23,7 +23,7 @@ struct entry {
     struct toml_value *timeout; /* its tool_timeout_sec, or NULL */
 };
 
-void entry_find(struct toml_value *root, struct entry *ret);
+void entry_find(const struct toml_value *root, struct entry *ret);
 
 /* Whether table runs these words: the command's last path component, then the arguments'
  * beginning. */

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* install and remove: one insertion, and taking exactly that out again. */
+/* install: the edits that the config needs, written at once. */
 #include "config.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "edit.h"
 #include "lib/auto.h"
 #include "lib/paths.h"
+#include "record.h"
 #include "setup.h"
-
-#define MAX_TEXT ((size_t)5 << 20)
-#define TRIES    5 /* when somebody else keeps writing the file */
 
 /* What our server needs of the environment and Codex does not pass by itself; only names that
  * are set now, and never a value. */
@@ -37,46 +31,178 @@ find_variables(const struct setup *setup, const char *ret[MAX_VARIABLES])
     ret[n] = NULL;
 }
 
+/* ---- the plan ---- */
+
+/* The text as it will be, and the edits that lead there from what was last parsed. */
+struct plan {
+    struct buf text;
+    struct toml_value *root; /* of text; NULL: as the config's */
+    struct record record;
+};
+
 static void
-apply(const struct buf *old, const struct edit *edit, struct buf *to)
+plan_fini(struct plan *plan)
 {
-    buf_add(to, buf_str(old), edit->at);
-    buf_add(to, buf_str(&edit->text), edit->text.len);
-    buf_add(to, buf_str(old) + edit->at, old->len - edit->at);
+    buf_fini(&plan->text);
+    toml_free(plan->root);
+    record_fini(&plan->record);
+}
+
+/* Makes the edit in the text, notes it, and reads the text again. */
+static int
+plan_edit(struct plan *plan, struct edit *edit)
+{
+    AUTO_BUF struct buf next = BUF_INIT(SETUP_MAX_TEXT);
+    AUTO_FREE char *was = strndup(buf_str(&plan->text) + edit->at, edit->len);
+    struct toml_error error;
+    int r;
+
+    edit_apply(buf_str(&plan->text), plan->text.len, edit, &next);
+    r = was && buf_ok(&next) && next.len > 0
+            ? record_add(&plan->record, edit->kind, buf_str(&edit->text), was)
+            : -1;
+    toml_free(plan->root);
+    plan->root = NULL;
+    if (r == 0)
+        r = toml_parse(buf_str(&next), next.len, &plan->root, &error);
+    if (r == 0) {
+        struct buf old = plan->text;
+        plan->text = next;
+        next = old;
+    }
+    buf_fini(&edit->text);
+    return r;
+}
+
+/* What our entry, or kcap's, still needs. */
+static int
+plan_keys(struct setup *setup, struct plan *plan, const struct registration *registration)
+{
+    struct entry entry = setup->entry;
+    bool switches = setup->switches && entry.owner == ENTRY_KCAP;
+    int r = 0;
+
+    if (switches) {
+        struct edit edit = {.text = BUF_INIT(SETUP_MAX_TEXT)};
+        edit_switch(buf_str(&plan->text), &entry, registration, &edit);
+        r = plan_edit(plan, &edit);
+    }
+    if (r == 0 && plan->root)
+        entry_find(plan->root, &entry);
+    if (r == 0 && !entry.timeout) {
+        struct edit edit = {.text = BUF_INIT(SETUP_MAX_TEXT)};
+        edit_add_timeout(buf_str(&plan->text), plan->text.len, &entry, &edit);
+        r = plan_edit(plan, &edit);
+    }
+    if (r == 0 && switches && registration->variables[0]) {
+        struct edit edit = {.text = BUF_INIT(SETUP_MAX_TEXT)};
+        entry_find(plan->root ? plan->root : setup->root, &entry);
+        if (!toml_get(entry.table, "env_vars")) {
+            edit_add_variables(buf_str(&plan->text), plan->text.len, &entry, registration,
+                               &edit);
+            r = plan_edit(plan, &edit);
+        }
+    }
+    return r;
 }
 
 static int
-insert(struct setup *setup, const struct edit *edit, bool whole, const char *done)
+plan_entry(struct setup *setup, struct plan *plan, const struct registration *registration)
 {
-    AUTO_BUF struct buf text = BUF_INIT(MAX_TEXT);
-    int r;
+    struct edit edit = {.text = BUF_INIT(SETUP_MAX_TEXT)};
 
-    apply(&setup->old, edit, &text);
-    if (!buf_ok(&edit->text))
-        text.failed = true;
-    r = setup_write(setup, &text);
+    record_fini(&plan->record); /* whatever it says is about an entry that is gone */
+    plan->record.made = !setup->exists;
+    edit_add_entry(buf_str(&plan->text), plan->text.len, &setup->entry, registration, &edit);
+    return plan_edit(plan, &edit);
+}
+
+/* ---- doing it ---- */
+
+static void
+say_done(struct setup *setup, const struct record *record, size_t known)
+{
+    for (size_t i = known; i < record->n; i++) {
+        if (record->changes[i].kind == EDIT_ENTRY)
+            setup_say(setup,
+                      "Registered " ENTRY_NAME " with Codex. Start Codex anew to use it.");
+        else if (record->changes[i].kind == EDIT_SWITCH)
+            setup_say(setup, "Pointed the registration that kcap had made at kcap-host.");
+        else if (record->changes[i].kind == EDIT_TIMEOUT)
+            setup_say(setup, "Added tool_timeout_sec = %d to the registration that was there.",
+                      ENTRY_TIMEOUT);
+        else
+            setup_say(setup, "Added env_vars, so that Codex passes on what is set here.");
+    }
+}
+
+static int
+carry_out(struct setup *setup, const struct plan *plan, size_t known)
+{
+    int r = setup_write(setup, &plan->text);
+
     if (r != SETUP_OK || setup->dry_run)
         return r;
-    if (record_write(setup, &edit->text, whole, !setup->exists) < 0)
+    if (record_write(setup, &plan->record) < 0)
         setup_say(setup,
                   "There is no state directory to note the change in, so remove will not "
                   "know it; 'codex mcp remove " ENTRY_NAME "' takes the entry out.");
-    setup_say(setup, "%s", done);
+    say_done(setup, &plan->record, known);
     return SETUP_OK;
 }
 
-static int
+static void
+say_kept(struct setup *setup)
+{
+    const struct toml_value *enabled = toml_get(setup->entry.table, "enabled");
+
+    setup_say(
+        setup, "%s is already registered; its tool_timeout_sec is %s, which was left as it is.",
+        ENTRY_NAME, setup->entry.timeout->text ? setup->entry.timeout->text : "no number");
+    if (enabled && enabled->kind == TOML_BOOL && strcmp(enabled->text, "false") == 0)
+        setup_say(setup, "It is switched off (enabled = false), and stays so.");
+}
+
+static void
 refuse(struct setup *setup, const struct registration *registration, const char *why)
 {
     setup_say(setup, "%s: %s. Nothing was changed. By hand, add:", setup->path, why);
     edit_show_entry(registration, &setup->report);
-    return SETUP_REFUSED;
+}
+
+static int
+install_entry(struct setup *setup, const struct registration *registration)
+{
+    struct plan plan = {.text = BUF_INIT(SETUP_MAX_TEXT)};
+    size_t known;
+    int r;
+
+    record_read(setup, &plan.record);
+    buf_add(&plan.text, buf_str(&setup->old), setup->old.len);
+    if (setup->entry.owner == ENTRY_ABSENT)
+        known = 0;
+    else
+        known = plan.record.n;
+    r = setup->entry.owner == ENTRY_ABSENT ? plan_entry(setup, &plan, registration)
+                                           : plan_keys(setup, &plan, registration);
+    if (r < 0) {
+        setup_say(setup,
+                  "%s: the edit cannot be composed (memory, or too many changes by us "
+                  "already). Nothing was changed.",
+                  setup->path);
+        r = SETUP_FAILED;
+    } else if (plan.record.n == known && setup->entry.owner != ENTRY_ABSENT) {
+        say_kept(setup);
+    } else {
+        r = carry_out(setup, &plan, known);
+    }
+    plan_fini(&plan);
+    return r;
 }
 
 static int
 install_once(struct setup *setup)
 {
-    struct edit edit = {.text = BUF_INIT(MAX_TEXT)};
     const char *variables[MAX_VARIABLES];
     AUTO_FREE char *command = paths_program("kcap-host");
     struct registration registration = {.command = command, .variables = variables};
@@ -93,159 +219,26 @@ install_once(struct setup *setup)
     }
     switch (setup->entry.owner) {
     case ENTRY_ABSENT:
-        edit_add_entry(buf_str(&setup->old), setup->old.len, &setup->entry, &registration,
-                       &edit);
-        r = insert(setup, &edit, true,
-                   "Registered " ENTRY_NAME " with Codex. Start Codex anew to use it.");
-        break;
     case ENTRY_OURS:
     case ENTRY_KCAP:
-        if (setup->entry.timeout) {
-            setup_say(setup,
-                      "%s is already registered; its tool_timeout_sec is %s, which was left as "
-                      "it is.",
-                      ENTRY_NAME,
-                      setup->entry.timeout->text ? setup->entry.timeout->text : "no number");
-            break;
-        }
-        edit_add_timeout(buf_str(&setup->old), setup->old.len, &setup->entry, &edit);
-        r = insert(setup, &edit, false,
-                   "Added tool_timeout_sec = 600 to the registration that was there.");
-        break;
+        return install_entry(setup, &registration);
     case ENTRY_FOREIGN:
         setup_say(
             setup,
             "There is another server named %s in %s; nothing was changed. Rename or remove "
             "it to register ours.",
             ENTRY_NAME, setup->path);
-        r = SETUP_REFUSED;
         break;
     case ENTRY_BLOCKED:
-        r = refuse(setup, &registration,
-                   "mcp_servers, or " ENTRY_NAME " in it, is not a table");
+        refuse(setup, &registration, "mcp_servers, or " ENTRY_NAME " in it, is not a table");
         break;
     }
-    buf_fini(&edit.text);
-    return r;
+    return SETUP_REFUSED;
 }
 
 int
 setup_install(struct setup *setup)
 {
-    int r = -1;
-
     record_lock(setup);
-    for (int i = 0; i < TRIES && r == -1; i++)
-        r = install_once(setup);
-    if (r == -1) {
-        setup_say(setup, "Somebody else keeps changing %s; nothing was changed. Try again.",
-                  setup->path);
-        return SETUP_FAILED;
-    }
-    return r;
-}
-
-/* ---- remove ---- */
-
-/* Whether what is left without these bytes differs from the old in our entry alone, and no
- * longer has what was inserted. Part of an entry must not stay: Codex refuses a whole file for
- * one without a command. */
-static bool
-is_right_place(struct setup *setup, const struct buf *text, bool whole)
-{
-    struct toml_value *root = NULL;
-    struct toml_error error;
-    struct entry entry;
-    bool right = false;
-
-    if (toml_parse(buf_str(text), text->len, &root, &error) == 0) {
-        entry_find(root, &entry);
-        right = entry_only_difference(setup->root, root) &&
-                (whole ? entry.owner == ENTRY_ABSENT : !entry.timeout);
-    }
-    toml_free(root);
-    return right;
-}
-
-static bool
-take_out(struct setup *setup, const struct record *record, struct buf *ret)
-{
-    const char *inserted = record->inserted;
-    size_t len = strlen(inserted);
-
-    for (size_t at = setup->old.len >= len ? setup->old.len - len + 1 : 0; len > 0 && at > 0;
-         at--) {
-        if (memcmp(buf_str(&setup->old) + at - 1, inserted, len) != 0)
-            continue;
-        buf_clear(ret);
-        buf_add(ret, buf_str(&setup->old), at - 1);
-        buf_add(ret, buf_str(&setup->old) + at - 1 + len, setup->old.len - (at - 1) - len);
-        if (is_right_place(setup, ret, record->whole))
-            return true;
-    }
-    return false;
-}
-
-/* What install made and remove emptied is not left behind. */
-static void
-drop_empty_file(struct setup *setup)
-{
-    struct stat st;
-
-    if (lstat(setup->path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
-        (void)unlink(setup->path);
-}
-
-static int
-remove_once(struct setup *setup, struct record *record)
-{
-    AUTO_BUF struct buf text = BUF_INIT(MAX_TEXT);
-    int r = setup_open(setup);
-
-    if (r != SETUP_OK)
-        return r;
-    free(record->inserted);
-    record_read(setup, record);
-    if (setup->entry.owner == ENTRY_ABSENT || !setup->exists) {
-        setup_say(setup, "%s is not registered in %s.", ENTRY_NAME, setup->path);
-        if (!setup->dry_run)
-            record_remove(setup);
-        return SETUP_OK;
-    }
-    if (!record->inserted || !take_out(setup, record, &text)) {
-        setup_say(setup,
-                  "%s in %s, so it was left as it is. 'codex mcp remove " ENTRY_NAME
-                  "' takes the entry out.",
-                  record->inserted ? "The registration was changed since it was made"
-                                   : "Nothing is known to be ours",
-                  setup->path);
-        return SETUP_REFUSED;
-    }
-    r = setup_write(setup, &text);
-    if (r == SETUP_OK && !setup->dry_run) {
-        if (record->made && text.len == 0)
-            drop_empty_file(setup);
-        record_remove(setup);
-        setup_say(setup, "Took out of %s what was put in.", setup->path);
-    }
-    return r;
-}
-
-int
-setup_remove(struct setup *setup)
-{
-    struct record record = {.inserted = NULL};
-    int r = -1;
-
-    setup->removing = true;
-    record_lock(setup);
-    for (int i = 0; i < TRIES && r == -1; i++)
-        r = remove_once(setup, &record);
-    free(record.inserted);
-    if (r == -1) {
-        setup_say(setup, "Somebody else keeps changing %s; nothing was changed. Try again.",
-                  setup->path);
-        return SETUP_FAILED;
-    }
-    return r;
+    return setup_repeat(setup, install_once);
 }

@@ -6,10 +6,12 @@ plugins_codex_setup_codex_setup_la_SOURCES = \
 	plugins/codex-setup/diff.c \
 	plugins/codex-setup/install.c \
 	plugins/codex-setup/plugin.c \
-	plugins/codex-setup/record.c \
+	plugins/codex-setup/record.c plugins/codex-setup/record.h \
+	plugins/codex-setup/remove.c \
 	plugins/codex-setup/reviewer-launch.c \
 	plugins/codex-setup/run.c plugins/codex-setup/run.h \
 	plugins/codex-setup/setup.h \
+	plugins/codex-setup/skills.c \
 	plugins/codex-setup/status.c
 plugins_codex_setup_codex_setup_la_LDFLAGS = $(plugin_ldflags)
 plugins_codex_setup_codex_setup_la_LIBADD = plugins/codex-setup/libtoml.la \

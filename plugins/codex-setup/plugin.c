@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codex-setup.so: registers kcap-flows with Codex, and touches nothing else. */
+/* codex-setup.so: registers kcap-flows with Codex and touches nothing else of its config;
+ * starts reviewers. */
 #include "config.h"
 
 #include <stdio.h>
@@ -22,33 +23,53 @@ setup_init(const struct kcap_host *given, void **ret_ctx)
 
 /* ---- commands ---- */
 
+/* The words that a command knows. */
+#define KNOWS_PROJECT 1u
+#define KNOWS_DRY_RUN 2u
+#define KNOWS_SWITCH  4u
+#define KNOWS_SKILLS  8u
+
 static bool
-read_words(struct setup *setup, int32_t argc, const char *const *argv, bool can_edit)
+read_words(struct setup *setup, int32_t argc, const char *const *argv, unsigned known)
 {
+    const struct {
+        const char *word;
+        unsigned bit;
+        bool *flag;
+    } words[] = {{"--project", KNOWS_PROJECT, &setup->project},
+                 {"--dry-run", KNOWS_DRY_RUN, &setup->dry_run},
+                 {"--switch", KNOWS_SWITCH, &setup->switches},
+                 {"--skills", KNOWS_SKILLS, &setup->skills}};
+
     for (int32_t i = 1; i < argc; i++) {
-        if (can_edit && strcmp(argv[i], "--dry-run") == 0) {
-            setup->dry_run = true;
-        } else if (strcmp(argv[i], "--project") == 0) {
-            setup->project = true;
-        } else {
-            kcap_logf(host, KCAP_LOG_ERROR, "%s: unknown word '%s' (known: %s--project)",
-                      argv[0], argv[i], can_edit ? "--dry-run, " : "");
+        size_t w = 0;
+
+        while (w < sizeof words / sizeof words[0] &&
+               !((known & words[w].bit) && strcmp(argv[i], words[w].word) == 0))
+            w++;
+        if (w == sizeof words / sizeof words[0]) {
+            kcap_logf(host, KCAP_LOG_ERROR,
+                      "%s: unknown word '%s' (kcap-host --plugin codex-setup --help)", argv[0],
+                      argv[i]);
             return false;
         }
+        *words[w].flag = true;
     }
     return true;
 }
 
 static int32_t
-run(struct kcap_call *call, int32_t argc, const char *const *argv, bool can_edit,
+run(struct kcap_call *call, int32_t argc, const char *const *argv, unsigned known,
     int (*work)(struct setup *setup))
 {
     struct setup setup = {
         .host = host, .call = call, .report = BUF_INIT(MAX_REPORT), .lock_fd = -1};
     int32_t status = SETUP_USAGE;
 
-    if (read_words(&setup, argc, argv, can_edit)) {
+    if (read_words(&setup, argc, argv, known)) {
         status = work(&setup);
+        if (setup.skills && status == SETUP_OK)
+            status = setup_skills(&setup);
         (void)fputs(buf_str(&setup.report), status == SETUP_OK ? stdout : stderr);
         if (fflush(stdout) != 0)
             status = SETUP_FAILED;
@@ -61,21 +82,22 @@ static int32_t
 run_install(void *ctx, struct kcap_call *call, int32_t argc, const char *const *argv)
 {
     (void)ctx;
-    return run(call, argc, argv, true, setup_install);
+    return run(call, argc, argv, KNOWS_PROJECT | KNOWS_DRY_RUN | KNOWS_SWITCH | KNOWS_SKILLS,
+               setup_install);
 }
 
 static int32_t
 run_remove(void *ctx, struct kcap_call *call, int32_t argc, const char *const *argv)
 {
     (void)ctx;
-    return run(call, argc, argv, true, setup_remove);
+    return run(call, argc, argv, KNOWS_PROJECT | KNOWS_DRY_RUN | KNOWS_SKILLS, setup_remove);
 }
 
 static int32_t
 run_status(void *ctx, struct kcap_call *call, int32_t argc, const char *const *argv)
 {
     (void)ctx;
-    return run(call, argc, argv, false, setup_status);
+    return run(call, argc, argv, KNOWS_PROJECT, setup_status);
 }
 
 static int32_t
@@ -87,14 +109,16 @@ run_reviewer_launch(void *ctx, struct kcap_call *call, int32_t argc, const char 
 
 static const struct kcap_command install = {
     sizeof install, 0, "install",
-    "register kcap-flows with Codex, or add its missing time-out [--dry-run] [--project]",
+    "register kcap-flows with Codex, or add its missing time-out [--dry-run] [--project] "
+    "[--switch] [--skills]",
     run_install};
 static const struct kcap_command status = {
     sizeof status, 0, "status", "what is registered, and what is wrong with it [--project]",
     run_status};
 static const struct kcap_command remove_ = {
     sizeof remove_, 0, "remove",
-    "take out what install put in, byte for byte [--dry-run] [--project]", run_remove};
+    "take out what install put in, byte for byte [--dry-run] [--project] [--skills]",
+    run_remove};
 static const struct kcap_command reviewer_launch = {
     sizeof reviewer_launch, 0, "reviewer-launch",
     "start an agent that sees our result server alone, checked; --vendor codex|claude --dir D "
@@ -156,5 +180,5 @@ setup_call(void *ctx, struct kcap_call *call, const struct kcap_tool *tool, cons
 
 KCAP_REGISTER(KCAP_CLASS_SETUP, .threads = KCAP_THREADS_SERIAL, .name = "codex-setup",
               .version = PACKAGE_VERSION,
-              .summary = "registers kcap-flows with Codex and touches nothing else",
+              .summary = "registers kcap-flows with Codex; starts agents as reviewers",
               .tools = tools, .commands = commands, .init = setup_init, .call = setup_call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A note of what we inserted into each config, in the state directory: not in the config, where
- * Codex and its users would trip over it. */
 #include "config.h"
+
+#include "record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,36 +22,59 @@
 #define LOCK_LIMIT_NS INT64_C(10000000000)
 #define LOCK_RETRY_NS INT64_C(20000000)
 
-/* DIR/NAME in the state directory; NULL when there is none. */
-static char *
-state_file(struct setup *setup, const char *name)
+static const char *const kinds[] = {
+    [EDIT_ENTRY] = "entry",
+    [EDIT_TIMEOUT] = "timeout",
+    [EDIT_VARIABLES] = "variables",
+    [EDIT_SWITCH] = "switch",
+};
+
+char *
+record_state_file(struct setup *setup, const char *name, bool make)
 {
     const struct kcap_host *host = setup->host;
+    const char *override = host->env(host, "KCAP_STATE_DIR"), *home = host->env(host, "HOME");
     AUTO_FREE char *state = NULL, *dir = NULL;
 
-    if (paths_state_dir(host->env(host, "KCAP_STATE_DIR"), host->env(host, "HOME"), &state) < 0)
+    if (make && paths_state_dir(override, home, &state) < 0)
         return NULL;
-    dir = paths_join(state, "codex-setup");
-    if (!dir || paths_make_dir(dir) < 0)
+    if (!make)
+        state = paths_state_place(override, home);
+    dir = state ? paths_join(state, "codex-setup") : NULL;
+    if (!dir || (make && paths_make_dir(dir) < 0))
         return NULL;
     return paths_join(dir, name);
 }
 
+/* The config by the name that is left when all links are followed: another way to the same file
+ * finds the same record. */
 static char *
-record_path(struct setup *setup)
+real_path(const struct setup *setup)
+{
+    const char *slash = strrchr(setup->path, '/');
+    AUTO_FREE char *real = realpath(setup->path, NULL), *dir = NULL, *real_dir = NULL;
+
+    if (real)
+        return take_ptr(real);
+    dir = strndup(setup->path, (size_t)(slash - setup->path)); /* it may not exist yet */
+    real_dir = dir ? realpath(dir, NULL) : NULL;
+    return real_dir ? paths_join(real_dir, slash + 1) : strdup(setup->path);
+}
+
+static char *
+record_path(struct setup *setup, const char *config, bool make)
 {
     char name[64];
 
-    (void)snprintf(name, sizeof name, "%016llx.json",
-                   (unsigned long long)text_hash(setup->path, 0));
-    return state_file(setup, name);
+    (void)snprintf(name, sizeof name, "%016llx.json", (unsigned long long)text_hash(config, 0));
+    return record_state_file(setup, name, make);
 }
 
 /* Tries again until then: flock itself cannot be waited for with a limit. */
 void
 record_lock(struct setup *setup)
 {
-    AUTO_FREE char *path = state_file(setup, "lock");
+    AUTO_FREE char *path = setup->dry_run ? NULL : record_state_file(setup, "lock", true);
     AUTO_CLOSE int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
     int64_t until_ns = setup->host->now_ns(setup->host) + LOCK_LIMIT_NS;
 
@@ -66,47 +89,104 @@ record_lock(struct setup *setup)
     setup->lock_fd = take_fd(&fd);
 }
 
+int
+record_add(struct record *record, enum edit_kind kind, const char *put, const char *was)
+{
+    struct change change = {.kind = kind, .put = strdup(put), .was = strdup(was)};
+
+    if (record->n == RECORD_MAX_CHANGES || !change.put || !change.was) {
+        free(change.put);
+        free(change.was);
+        return -1;
+    }
+    record->changes[record->n++] = change;
+    return 0;
+}
+
+void
+record_fini(struct record *record)
+{
+    for (size_t i = 0; i < record->n; i++) {
+        free(record->changes[i].put);
+        free(record->changes[i].was);
+    }
+    *record = (struct record){.n = 0};
+}
+
+static int
+read_change(const cJSON *json, struct record *to)
+{
+    const char *kind = json_str(json, "kind"), *put = json_str(json, "put"),
+               *was = json_str(json, "was");
+
+    for (size_t i = 0; kind && put && was && i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(kinds[i], kind) == 0)
+            return record_add(to, (enum edit_kind)i, put, was);
+    }
+    return -1;
+}
+
 void
 record_read(struct setup *setup, struct record *ret)
 {
-    AUTO_FREE char *path = record_path(setup);
+    AUTO_FREE char *config = real_path(setup), *path = NULL;
     AUTO_BUF struct buf text = BUF_INIT(MAX_RECORD);
     AUTO_JSON cJSON *json = NULL;
-    const char *config, *inserted;
+    const char *recorded;
+    const cJSON *change;
 
-    *ret = (struct record){.inserted = NULL};
+    *ret = (struct record){.n = 0};
+    path = config ? record_path(setup, config, false) : NULL;
     if (!path || atomic_read(path, &text) < 0)
         return;
     json = json_parse(buf_str(&text), text.len, NULL);
-    config = json_str(json, "config");
-    inserted = json_str(json, "inserted");
-    if (!config || !inserted || strcmp(config, setup->path) != 0)
-        return;
-    ret->inserted = strdup(inserted);
-    ret->whole = json_bool(json, "whole", false);
+    recorded = json_str(json, "config");
+    if (!recorded || strcmp(recorded, config) != 0)
+        return; /* the name is a hash */
     ret->made = json_bool(json, "made", false);
+    cJSON_ArrayForEach(change, json_get(json, "changes"))
+    {
+        if (read_change(change, ret) < 0) {
+            record_fini(ret);
+            return;
+        }
+    }
+}
+
+static void
+add_text(struct buf *to, const char *before, const char *text)
+{
+    buf_adds(to, before);
+    text_add_json(to, text, strlen(text));
 }
 
 int
-record_write(struct setup *setup, const struct buf *inserted, bool whole, bool made)
+record_write(struct setup *setup, const struct record *record)
 {
-    AUTO_FREE char *path = record_path(setup);
+    AUTO_FREE char *config = real_path(setup), *path = NULL;
     AUTO_BUF struct buf text = BUF_INIT(MAX_RECORD);
 
-    buf_adds(&text, "{\"config\":");
-    text_add_json(&text, setup->path, strlen(setup->path));
-    buf_adds(&text, ",\"inserted\":");
-    text_add_json(&text, buf_str(inserted), inserted->len);
-    buf_addf(&text, ",\"whole\":%s,\"made\":%s}\n", whole ? "true" : "false",
-             made ? "true" : "false");
-    return path && buf_ok(&text) ? atomic_write(path, buf_str(&text), text.len, 0600) : -1;
+    path = config ? record_path(setup, config, true) : NULL;
+    if (!path)
+        return -1;
+    add_text(&text, "{\"config\":", config);
+    buf_addf(&text, ",\"made\":%s,\"changes\":[", record->made ? "true" : "false");
+    for (size_t i = 0; i < record->n; i++) {
+        add_text(&text, i ? ",{\"kind\":" : "{\"kind\":", kinds[record->changes[i].kind]);
+        add_text(&text, ",\"put\":", record->changes[i].put);
+        add_text(&text, ",\"was\":", record->changes[i].was);
+        buf_addc(&text, '}');
+    }
+    buf_adds(&text, "]}\n");
+    return buf_ok(&text) ? atomic_write(path, buf_str(&text), text.len, 0600) : -1;
 }
 
 void
 record_remove(struct setup *setup)
 {
-    AUTO_FREE char *path = record_path(setup);
+    AUTO_FREE char *config = real_path(setup), *path = NULL;
 
+    path = config ? record_path(setup, config, false) : NULL;
     if (path)
         (void)unlink(path);
 }

@@ -9,6 +9,8 @@
 #include "entry.h"
 #include "lib/buf.h"
 
+#define SETUP_MAX_TEXT ((size_t)5 << 20) /* of a config and what we add */
+
 /* Exit statuses of the commands. */
 #define SETUP_OK        0
 #define SETUP_FAILED    1 /* the system refused; nothing was changed */
@@ -20,6 +22,8 @@ struct setup {
     const struct kcap_host *host;
     struct kcap_call *call;
     bool dry_run, project;
+    bool switches;     /* kcap's entry is to be ours */
+    bool skills;       /* the skills as well */
     bool removing;     /* what is there is no first version to keep */
     struct buf report; /* for people and agents: what was found, done, refused */
 
@@ -41,6 +45,16 @@ void setup_fini(struct setup *setup);
  * SETUP_*, or -1 when somebody else changed the file meanwhile and all has to be read anew. */
 int setup_write(struct setup *setup, const struct buf *text);
 
+/* Runs one attempt again and again while it returns -1, a few times. */
+int setup_repeat(struct setup *setup, int (*attempt)(struct setup *setup));
+
+/* A repository may not lead us out of it by a link: what lies there is not its own. SETUP_OK,
+ * or SETUP_REFUSED after saying so. */
+int setup_check_inside(struct setup *setup, const char *path);
+
+/* Installs the skills, or with removing takes them away. */
+int setup_skills(struct setup *setup);
+
 /* The three commands. Each opens, acts and reports. */
 int setup_install(struct setup *setup);
 int setup_remove(struct setup *setup);
@@ -53,19 +67,6 @@ int setup_reviewer_launch(const struct kcap_host *host, struct kcap_call *call, 
 /* Adds one line to the report. */
 void setup_say(struct setup *setup, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* What we did to the file, so that it can be taken back byte for byte. */
-struct record {
-    char *inserted; /* NULL when nothing is known; the caller frees */
-    bool whole;     /* it was the whole entry */
-    bool made;      /* there was no file */
-};
-void record_read(struct setup *setup, struct record *ret);
-int record_write(struct setup *setup, const struct buf *inserted, bool whole, bool made);
-void record_remove(struct setup *setup);
-
-/* Keeps other runs of ours away until setup_fini, where that can be had. */
-void record_lock(struct setup *setup);
 
 /* Appends a unified diff of two texts that differ in one place. */
 void diff_add(struct buf *to, const char *path, const struct buf *old, const struct buf *text);

@@ -2,16 +2,21 @@
 /* status: what is registered, and the mistakes that people make by hand. Changes nothing. */
 #include "config.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "launch/environment.h"
+#include "lib/auto.h"
 #include "setup.h"
 
 #define WINDOW_SEC 270 /* how long our calls block under Codex */
 
 static const char *const our_args[] = {"--plugin", "flows", NULL};
 static const char *const kcap_args[] = {"mcp", "flows", NULL};
+
+extern char **environ;
 
 static void
 look_for_misplaced_keys(struct setup *setup)
@@ -22,6 +27,10 @@ look_for_misplaced_keys(struct setup *setup)
         setup_say(setup, "mistake: tool_timeout_sec stands at the top of the file, where it "
                          "does nothing; it "
                          "belongs into [mcp_servers." ENTRY_NAME "].");
+    if (toml_get(setup->entry.servers, "tool_timeout_sec"))
+        setup_say(setup,
+                  "mistake: tool_timeout_sec stands in [mcp_servers] itself, where it is "
+                  "taken for a server; Codex refuses the file for it.");
     if (toml_get(setup->root, "mcpServers"))
         setup_say(
             setup,
@@ -63,14 +72,33 @@ look_at_timeout(struct setup *setup)
 static void
 look_at_command(struct setup *setup)
 {
-    const struct toml_value *command = toml_get(setup->entry.table, "command");
+    const struct toml_value *table = setup->entry.table, *command = toml_get(table, "command");
+    AUTO_FREE char *found = NULL;
 
-    if (command && command->kind == TOML_STRING && command->text[0] == '/' &&
-        access(command->text, X_OK) != 0)
+    if (!table || table->kind != TOML_TABLE)
+        return;
+    if (!command && !toml_get(table, "url")) {
+        setup_say(setup, "mistake: it has no command; Codex refuses the whole file for it.");
+        return;
+    }
+    if (!command || command->kind != TOML_STRING)
+        return;
+    found = environment_find_program((const char *const *)(uintptr_t)environ, command->text);
+    if (!found)
         setup_say(
             setup,
             "mistake: its command %s cannot be run; 'remove' and 'install' point it here.",
             command->text);
+}
+
+/* A server that is switched off stays so, but one should know. */
+static void
+look_whether_off(struct setup *setup)
+{
+    const struct toml_value *enabled = toml_get(setup->entry.table, "enabled");
+
+    if (enabled && enabled->kind == TOML_BOOL && strcmp(enabled->text, "false") == 0)
+        setup_say(setup, "It is switched off: enabled = false.");
 }
 
 static void
@@ -106,8 +134,9 @@ setup_status(struct setup *setup)
               setup->exists ? "" : " (there is no such file yet)");
     if (setup->entry.owner == ENTRY_OURS || setup->entry.owner == ENTRY_KCAP) {
         look_at_timeout(setup);
-        look_at_command(setup);
+        look_whether_off(setup);
     }
+    look_at_command(setup);
     look_for_misplaced_keys(setup);
     look_for_twins(setup);
     if (setup->exists) {

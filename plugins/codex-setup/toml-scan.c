@@ -366,7 +366,8 @@ scan_elements(struct scan *s, struct toml_value *array, int depth)
         struct toml_value *element = scan_value(s, depth + 1);
         if (!element)
             return false;
-        toml_append(array, element);
+        if (!toml_append(array, element))
+            return scan_fail(s, "out of memory");
         more = scan_separator(s, "]");
     }
     return more == 0;
@@ -389,7 +390,10 @@ scan_inline_pair(struct scan *s, struct toml_value *table, int depth)
     if (value) {
         value->key = path_take_last(&path);
         value->path.from = from;
-        toml_append(owner, value);
+        if (!toml_append(owner, value)) {
+            (void)scan_fail(s, "out of memory");
+            value = NULL;
+        }
     }
     path_fini(&path);
     return value != NULL;

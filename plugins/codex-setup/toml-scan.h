@@ -47,7 +47,9 @@ struct toml_value *scan_string(struct scan *s);
 struct toml_value *scan_number_or_time(struct scan *s);
 
 struct toml_value *toml_new(enum toml_kind kind);
-void toml_append(struct toml_value *to, struct toml_value *value);
+/* Gives value to an array, or with its key to a table. False when out of memory; it belongs to
+ * that all the same. */
+bool toml_append(struct toml_value *to, struct toml_value *value);
 
 /* Walks a dotted key's tables, making them, and checks that its last part is free. */
 struct toml_value *toml_descend(struct scan *s, struct toml_value *table,

@@ -11,6 +11,8 @@
 #include "lib/text.h"
 #include "toml-scan.h"
 
+#define FEW 8 /* members that are looked through faster than looked up */
+
 struct toml_value *
 toml_new(enum toml_kind kind)
 {
@@ -28,6 +30,7 @@ toml_free(struct toml_value *value)
         struct toml_value *next = value->next;
 
         toml_free(value->first); /* depth is bounded by the parser */
+        free(value->by_name);
         free(value->key);
         free(value->text);
         free(value);
@@ -35,7 +38,37 @@ toml_free(struct toml_value *value)
     }
 }
 
-void
+/* ---- members by name ---- */
+
+/* Where key is, or the free place for it. There always is one: the table is never full. Its
+ * address is what a file could not have been made for. */
+static struct toml_value **
+place_of(struct toml_value **table, size_t room, const char *key)
+{
+    size_t at = (size_t)text_hash(key, (uintptr_t)table) & (room - 1);
+
+    while (table[at] && strcmp(table[at]->key, key) != 0)
+        at = (at + 1) & (room - 1);
+    return &table[at];
+}
+
+static bool
+grow_index(struct toml_value *table)
+{
+    size_t room = table->by_name_room ? table->by_name_room * 2 : 4 * FEW;
+    struct toml_value **by_name = calloc(room, sizeof *by_name);
+
+    if (!by_name)
+        return false;
+    for (struct toml_value *each = table->first; each; each = each->next)
+        *place_of(by_name, room, each->key) = each;
+    free(table->by_name);
+    table->by_name = by_name;
+    table->by_name_room = room;
+    return true;
+}
+
+bool
 toml_append(struct toml_value *to, struct toml_value *value)
 {
     if (to->last)
@@ -43,26 +76,27 @@ toml_append(struct toml_value *to, struct toml_value *value)
     else
         to->first = value;
     to->last = value;
+    to->n++;
+    if (to->kind != TOML_TABLE || to->n <= FEW)
+        return true;
+    if (to->n * 2 > to->by_name_room)
+        return grow_index(to);
+    *place_of(to->by_name, to->by_name_room, value->key) = value;
+    return true;
 }
 
 struct toml_value *
 toml_get(const struct toml_value *table, const char *key)
 {
-    struct toml_value *value = table && table->kind == TOML_TABLE ? table->first : NULL;
+    struct toml_value *value;
 
-    while (value && strcmp(value->key, key) != 0)
-        value = value->next;
+    if (!table || table->kind != TOML_TABLE)
+        return NULL;
+    if (table->by_name)
+        return *place_of(table->by_name, table->by_name_room, key);
+    for (value = table->first; value && strcmp(value->key, key) != 0; value = value->next)
+        ;
     return value;
-}
-
-static size_t
-count(const struct toml_value *value)
-{
-    size_t n = 0;
-
-    for (const struct toml_value *each = value->first; each; each = each->next)
-        n++;
-    return n;
 }
 
 bool
@@ -70,7 +104,7 @@ toml_equal(const struct toml_value *a, const struct toml_value *b)
 {
     const struct toml_value *x = a->first, *y = b->first;
 
-    if (a->kind != b->kind || count(a) != count(b))
+    if (a->kind != b->kind || a->n != b->n)
         return false;
     if (a->kind == TOML_TABLE) {
         for (; x; x = x->next) {
@@ -105,7 +139,10 @@ add_table(struct scan *s, struct toml_value *parent, const struct key *key, enum
         return NULL;
     }
     table->form = form;
-    toml_append(parent, table);
+    if (!toml_append(parent, table)) {
+        scan_fail(s, "out of memory");
+        return NULL;
+    }
     return table;
 }
 
@@ -162,10 +199,10 @@ open_header(struct scan *s, struct toml_value *root, const struct path *path, bo
             array->of_tables = true;
         }
         table = toml_new(TOML_TABLE);
-        if (table)
-            toml_append(array, table);
-        else
+        if (!table || !toml_append(array, table)) {
             scan_fail(s, "out of memory");
+            return NULL;
+        }
     }
     if (table) {
         table->form = TOML_HEADER;
@@ -260,9 +297,12 @@ parse_pair(struct scan *s, struct toml_value *section, unsigned number)
     if (value) {
         value->key = path_take_last(&path);
         value->path = (struct toml_span){path_from, path_to};
-        toml_append(table, value);
+        if (!toml_append(table, value))
+            value = NULL;
     }
     path_fini(&path);
+    if (!value && table)
+        scan_fail(s, "out of memory"); /* unless there was another fault */
     if (!value || !end_of_line(s))
         return false;
     value->statement = (struct toml_span){line, s->at};

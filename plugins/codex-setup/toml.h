@@ -54,6 +54,9 @@ struct toml_value {
     /* the parser's own */
     bool explicit_, frozen, of_tables;
     unsigned section;
+    size_t n;                    /* members or elements */
+    struct toml_value **by_name; /* a hash table of the members, once there are many */
+    size_t by_name_room;         /* a power of two */
 };
 
 struct toml_error {
@@ -66,7 +69,8 @@ int toml_parse(const char *text, size_t len, struct toml_value **ret_root,
                struct toml_error *ret_error);
 void toml_free(struct toml_value *value);
 
-/* The member of a table, or NULL; also when table is NULL or no table. */
+/* The member of a table, or NULL; also when table is NULL or no table. Takes the same time
+ * however large the table is. */
 struct toml_value *toml_get(const struct toml_value *table, const char *key);
 
 /* Whether two values are the same as values, whatever their spelling and order of members. */

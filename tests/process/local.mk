@@ -2,6 +2,7 @@
 EXTRA_DIST += tests/process/harness.py tests/process/installed.py tests/data/mcp-edge-cases.jsonl
 process_tests = \
 	tests/process/test_codex_setup.py \
+	tests/process/test_codex_setup_rules.py \
 	tests/process/test_flow_result_faults.py \
 	tests/process/test_host.py \
 	tests/process/test_hostile_server.py \
@@ -25,5 +26,5 @@ AM_TESTS_ENVIRONMENT = PYTHON3='$(PYTHON3)'; export PYTHON3; \
 	KCAP_TEST_PATHS='$(abs_top_builddir)/tests/process'; export KCAP_TEST_PATHS;
 EXTRA_DIST += tests/process/run-python.sh
 EXTRA_DIST += tests/data/flow-scenarios.jsonl
-EXTRA_DIST += tests/support/fake_codex.py
+EXTRA_DIST += tests/support/codex_desk.py tests/support/fake_codex.py
 EXTRA_DIST += tests/data/toml-test.jsonl tests/data/toml-test.LICENSE tests/data/codex-config

@@ -6,14 +6,14 @@ import subprocess
 
 from harness import SLOWER, Skip, clean_env, paths
 
-BIN = os.path.join(os.environ.get("KCAP_HARNESS_DIR", os.path.join(paths.BUILDDIR, "harness-clients")),
-                   "node_modules", ".bin")
+DIR = os.environ.get("KCAP_HARNESS_DIR", os.path.join(paths.BUILDDIR, "harness-clients"))
+BIN = os.path.join(DIR, "node_modules", ".bin")
 
 
-def program(name):
-    path = os.path.join(BIN, name)
+def program(name, place=""):
+    path = os.path.join(DIR, place, "node_modules", ".bin", name)
     if not os.path.exists(path):
-        raise Skip("no %s in %s (make check-harness installs it)" % (name, BIN))
+        raise Skip("no %s in %s (make check-harness installs it)" % (name, os.path.dirname(path)))
     return path
 
 

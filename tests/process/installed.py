@@ -2,6 +2,7 @@
 """An installation for tests that must not see the build tree."""
 import glob
 import os
+import shutil
 import subprocess
 
 from harness import SLOWER, TempDir, paths
@@ -27,6 +28,26 @@ class Installed:
 
     def files(self, pattern):
         return [f for f in glob.glob(os.path.join(self.prefix, "**", pattern), recursive=True)]
+
+
+def build_hello(installed, where):
+    """The third party's plugin of examples/, built below where and installed for the user whose home that is."""
+    source = os.path.join(where, "hello")
+    shutil.copytree(os.path.join(paths.SRCDIR, "examples", "hello"), source)
+    pkgconfig = os.path.dirname(installed.files("kcap-host.pc")[0])
+    # the .pc names its final prefix; a staged copy is reached by redefining it
+    env = dict(os.environ, PKG_CONFIG_PATH=pkgconfig, HOME=where)
+    pc = os.path.join(where, "kcap-host.pc")
+    with open(os.path.join(pkgconfig, "kcap-host.pc")) as file:
+        text = file.read()
+    with open(pc, "w") as file:
+        file.write("\n".join("prefix=" + installed.prefix if line.startswith("prefix=") else line
+                             for line in text.splitlines()) + "\n")
+    env["PKG_CONFIG_PATH"] = where + ":" + env["PKG_CONFIG_PATH"]
+    env = {k: v for k, v in env.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(["make", "-s", "install"], cwd=source, env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
+    return os.path.join(source, "hello.so")
 
 
 def is_sanitized():

@@ -2,27 +2,8 @@
 """make install, and a third party's plugin built and run against nothing but what that put in place."""
 import glob
 
-from installed import Installed, is_sanitized
+from installed import Installed, build_hello, is_sanitized
 from harness import *
-
-
-def build_hello(installed, where):
-    source = os.path.join(where, "hello")
-    shutil.copytree(os.path.join(paths.SRCDIR, "examples", "hello"), source)
-    pkgconfig = os.path.dirname(installed.files("kcap-host.pc")[0])
-    # the .pc names its final prefix; a staged copy is reached by redefining it
-    env = dict(os.environ, PKG_CONFIG_PATH=pkgconfig, HOME=where)
-    pc = os.path.join(where, "kcap-host.pc")
-    with open(os.path.join(pkgconfig, "kcap-host.pc")) as file:
-        text = file.read()
-    with open(pc, "w") as file:
-        file.write("\n".join("prefix=" + installed.prefix if line.startswith("prefix=") else line
-                             for line in text.splitlines()) + "\n")
-    env["PKG_CONFIG_PATH"] = where + ":" + env["PKG_CONFIG_PATH"]
-    env = {k: v for k, v in env.items() if not k.startswith(("MAKE", "MFLAGS"))}
-    done = subprocess.run(["make", "-s", "install"], cwd=source, env=env, capture_output=True, text=True)
-    assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
-    return os.path.join(source, "hello.so")
 
 
 def test_what_is_installed():

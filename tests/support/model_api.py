@@ -3,7 +3,8 @@
 
 It plays a list of turns: each is a list of calls (the end of a tool's name, its arguments), or a text that ends the
 agent's turn. Which turn is due follows from the request alone, the number of tool calls in its history, so repeated
-and side requests do not shift the play. Speaks OpenAI's Responses and Anthropic's Messages, streamed or not.
+and side requests do not shift the play. A function in the place of the list is asked with that number and the results.
+Speaks OpenAI's Responses and Chat Completions, Anthropic's Messages and Gemini's API, streamed or not.
 """
 import json
 import threading
@@ -18,6 +19,9 @@ def offered_tools(body):
             found += [(tool.get("name"), inner.get("name")) for inner in tool.get("tools", [])]
         elif tool.get("name"):
             found.append((None, tool["name"]))
+        elif tool.get("function"):
+            found.append((None, tool["function"]["name"]))
+        found += [(None, inner["name"]) for inner in tool.get("functionDeclarations") or []]
     return found
 
 
@@ -35,6 +39,12 @@ def history(body):
         blocks = message.get("content") if isinstance(message.get("content"), list) else []
         rounds += message.get("role") == "assistant" and any(b.get("type") == "tool_use" for b in blocks)
         results += [json.dumps(b.get("content")) for b in blocks if b.get("type") == "tool_result"]
+        rounds += bool(message.get("tool_calls"))  # Chat Completions
+        results += [json.dumps(message.get("content"))] if message.get("role") == "tool" else []
+    for message in body.get("contents") or []:  # Gemini
+        parts = message.get("parts") or []
+        rounds += message.get("role") == "model" and any("functionCall" in part for part in parts)
+        results += [json.dumps(part["functionResponse"]) for part in parts if "functionResponse" in part]
     return rounds, results
 
 
@@ -44,8 +54,8 @@ class ModelApi:
 
     def __init__(self, turns):
         self.turns, self.results, self.offered, self.missing = turns, [], [], []
-        self.lock = threading.Lock()
-        self.serial = 0
+        self.lock = threading.Condition()
+        self.serial = self.rounds = 0
         handler = type("Handler", (_Handler,), {"api": self})
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
@@ -58,6 +68,12 @@ class ModelApi:
     def __exit__(self, *_):
         self.server.shutdown()
         self.server.server_close()
+
+    def wait_for_rounds(self, n, seconds):
+        """Until the model was told what n rounds of calls came to."""
+        with self.lock:
+            if not self.lock.wait_for(lambda: self.rounds >= n, seconds):
+                raise AssertionError("%d rounds of %d: %s; missing %s" % (self.rounds, n, self.results, self.missing))
 
     def next_id(self):
         with self.lock:
@@ -74,10 +90,16 @@ class ModelApi:
             self.offered = offered
             if len(results) >= len(self.results):
                 self.results = results
-            if rounds >= len(self.turns) or isinstance(self.turns[rounds], str):
-                return self.turns[rounds] if rounds < len(self.turns) else "done", []
+            self.rounds = max(self.rounds, rounds)
+            self.lock.notify_all()
+            if callable(self.turns):
+                turn = self.turns(rounds, results)
+            else:
+                turn = self.turns[rounds] if rounds < len(self.turns) else "done"
+            if isinstance(turn, str):
+                return turn, []
             calls = []
-            for end, arguments in self.turns[rounds]:
+            for end, arguments in turn:
                 hits = [(space, name) for space, name in offered if name.endswith(end)]
                 if not hits:
                     self.missing.append(end)
@@ -118,6 +140,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.play_responses(*self.api.decide(body))
         elif path.endswith("/messages"):
             self.play_messages(body, *self.api.decide(body))
+        elif path.endswith("/chat/completions"):
+            self.play_chat(body, *self.api.decide(body))
+        elif path.endswith("enerateContent"):
+            self.play_gemini(path, body, *self.api.decide(body))
         else:  # token counts, telemetry
             self.answer("application/json", b'{"input_tokens":1}')
 
@@ -163,3 +189,33 @@ class _Handler(BaseHTTPRequestHandler):
         events += [{"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None},
                     "usage": {"output_tokens": 1}}, {"type": "message_stop"}]
         self.events(events)
+
+    def play_chat(self, body, text, calls):
+        n = self.api.next_id()
+        message = {"role": "assistant", "content": text or None}
+        if calls:
+            message["tool_calls"] = [{"index": i, "id": "call_%d_%d" % (n, i), "type": "function",
+                                      "function": {"name": name, "arguments": json.dumps(arguments)}}
+                                     for i, (_, name, arguments) in enumerate(calls)]
+        reason = "tool_calls" if calls else "stop"
+        head = {"id": "chat_%d" % n, "created": 1, "model": body.get("model", "mock"),
+                "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}
+        if not body.get("stream"):
+            return self.answer("application/json", json.dumps(dict(head, object="chat.completion", choices=[
+                {"index": 0, "message": message, "finish_reason": reason}])).encode())
+        chunks = [dict(head, object="chat.completion.chunk", choices=[{"index": 0, "delta": delta, "finish_reason": end}])
+                  for delta, end in ((message, None), ({}, reason))]
+        text = "".join("data: %s\n\n" % json.dumps(chunk) for chunk in chunks) + "data: [DONE]\n\n"
+        self.answer("text/event-stream", text.encode())
+
+    def play_gemini(self, path, body, text, calls):
+        if not calls and (body.get("generationConfig") or {}).get("responseMimeType") == "application/json":
+            text = "{}"  # a side request for a structured answer
+        parts = ([{"text": text}] if text else []) + [{"functionCall": {"name": name, "args": arguments}}
+                                                       for _, name, arguments in calls]
+        answer = {"candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": parts}}],
+                  "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}}
+        if path.endswith(":streamGenerateContent"):
+            self.answer("text/event-stream", ("data: %s\n\n" % json.dumps(answer)).encode())
+        else:
+            self.answer("application/json", json.dumps(answer).encode())

@@ -26,6 +26,10 @@ static const struct {
      "This server has no run of that id. List the session's runs with a status call without an "
      "id."},
     {ENGINE_RUN_CLOSED, 409, "run_closed", "The run is closed; start a new one."},
+    {ENGINE_RUN_FAILED, 409, "run_failed",
+     "The run has failed; its status says why. Close it and start a new one."},
+    {ENGINE_PARTICIPANT_NEEDED, 400, "participant_required",
+     "The run has several participants: name the one that is meant in \"participant\"."},
     {ENGINE_ROUND_IN_PROGRESS, 409, "round_in_progress",
      "The reviewer is still at work on the round before; wait for its result first."},
     {ENGINE_NO_ACTIVE_FLOW, 409, "no_active_flow",
@@ -147,23 +151,35 @@ matches(const struct api_route *route, const char *path, const char **ret_variab
 }
 
 static const struct api_route *
-find_route(const struct api_route *routes, size_t count, const struct api_request *request,
-           bool *path_known, char **ret_id)
+find_in(const struct api_route *routes, const struct api_request *request, bool *path_known,
+        char **ret_id)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (; routes->method; routes++) {
         const char *variable;
         size_t len = 0;
-        if (!matches(&routes[i], request->path, &variable, &len))
+        if (!matches(routes, request->path, &variable, &len))
             continue;
         *path_known = true;
-        if (strcmp(routes[i].method, request->method) != 0)
+        if (strcmp(routes->method, request->method) != 0)
             continue;
         *ret_id = variable ? decode_segment(variable, len) : NULL;
         if (variable && !*ret_id)
             *path_known = false; /* such an id cannot exist */
-        return variable && !*ret_id ? NULL : &routes[i];
+        return variable && !*ret_id ? NULL : routes;
     }
     return NULL;
+}
+
+static const struct api_route *
+find_route(const struct api_request *request, bool *path_known, char **ret_id)
+{
+    static const struct api_route *const all[] = {api_start_routes, api_server_routes,
+                                                  api_driver_routes, api_reviewer_routes};
+    const struct api_route *route = NULL;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all && !route; i++)
+        route = find_in(all[i], request, path_known, ret_id);
+    return route;
 }
 
 /* ---- answers ---- */
@@ -214,6 +230,10 @@ answer_refusal(struct api_call *call, int code)
             return;
         }
     }
+    if (code == API_REJECTED && !call->fail_code) {
+        answer_plain(call->answer, call->fail_status, buf_str(&call->fail_message));
+        return;
+    }
     if (code == API_REJECTED) {
         answer_error(call->answer, call->fail_status, call->fail_code,
                      buf_str(&call->fail_message));
@@ -242,10 +262,9 @@ bool
 api_handle(struct engine *engine, const struct api_request *request, struct api_answer *ret)
 {
     AUTO_FREE char *id = NULL;
-    AUTO_JSON cJSON *result = cJSON_CreateObject();
     struct api_call call = {.engine = engine,
                             .request = request,
-                            .result = result,
+                            .result = cJSON_CreateObject(),
                             .answer = ret,
                             .fail_message = BUF_INIT(4 * MAX_MESSAGE)};
     const struct api_route *route;
@@ -253,15 +272,13 @@ api_handle(struct engine *engine, const struct api_request *request, struct api_
     int r;
 
     *ret = (struct api_answer){.status = 500};
-    route = find_route(api_driver_routes, api_driver_route_count, request, &path_known, &id);
-    if (!route)
-        route = find_route(api_reviewer_routes, api_reviewer_route_count, request, &path_known,
-                           &id);
+    route = find_route(request, &path_known, &id);
     if (!route) {
         if (path_known)
             answer_plain(ret, 405, "This path does not take that method.\n");
         else
             answer_plain(ret, 404, "kcap-flowd has no such path.\n");
+        cJSON_Delete(call.result);
         return false;
     }
     call.id = id;
@@ -271,7 +288,8 @@ api_handle(struct engine *engine, const struct api_request *request, struct api_
     if (r < 0)
         answer_refusal(&call, r);
     else if (!ret->wait_flow)
-        answer_json(ret, 200, result);
+        answer_json(ret, 200, call.result);
+    cJSON_Delete(call.result);
     cJSON_Delete(call.body);
     buf_fini(&call.fail_message);
     return r == 0;

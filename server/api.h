@@ -7,6 +7,19 @@
 #include <stddef.h>
 
 #include "server/engine.h"
+#include "server/launch.h"
+#include "server/reviewer.h"
+#include "server/settings.h"
+
+/* What answers are made of besides the store. */
+struct api_site {
+    const char *config_dir;
+    const char *settings_path;
+    const char *definitions_dir;
+    const struct settings_override *override;
+    const struct reviewers *reviewers;
+    const struct launcher *launcher;
+};
 
 struct api_request {
     const char *method;
@@ -14,7 +27,9 @@ struct api_request {
     const char *body;
     size_t body_len;
     const char *wait_sec_text; /* or NULL */
+    const char *repo_root;     /* or NULL */
     bool may_wait;             /* false: answer with what there is now */
+    const struct api_site *site;
 };
 
 struct api_answer {

@@ -1,251 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The routes of drivers: runs are started, looked at and closed. */
+/* The routes of drivers for runs that are there: another round, a look, the end. */
 #include "config.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "lib/text.h"
 #include "server/api_internal.h"
 #include "server/util.h"
-#include "server/vendor.h"
 
-#define DEFAULT_VENDOR "checklist"
-#define MAX_WAIT_SEC   25
-
-static const struct {
-    const char *name, *definition_id;
-} definitions[] = {
-    {"code-review", "code-review"},
-    {"code_review", "code-review"},
-    {"spec-review", "spec-review"},
-    {"spec_review", "spec-review"},
-};
-
-/* ---- parts of answers ---- */
-
-static bool
-add_int(cJSON *object, const char *name, int64_t value)
-{
-    return cJSON_AddNumberToObject(object, name, (double)value) != NULL;
-}
-
-static bool
-add_time(cJSON *object, const char *name, int64_t wall_ms)
-{
-    char text[32];
-
-    util_format_time(wall_ms, text);
-    return json_add_str(object, name, text);
-}
-
-/* What was asked for and what was done about it. */
-static bool
-add_audit(cJSON *object, const struct flow *flow)
-{
-    return json_add_str(object, "workspace_mode", "borrowed") &&
-           json_add_str(object, "requested_reviewer_vendor", flow->requested_vendor) &&
-           json_add_str(object, "applied_reviewer_vendor", flow->vendor) &&
-           json_add_str(object, "reviewer_vendor_source",
-                        flow->requested_vendor ? "request" : "default");
-}
-
-static bool
-add_participants(cJSON *object, const struct flow *flow)
-{
-    cJSON *list = cJSON_AddArrayToObject(object, "participants");
-    cJSON *reviewer = cJSON_CreateObject();
-
-    if (!list || !reviewer || !cJSON_AddItemToArray(list, reviewer)) {
-        cJSON_Delete(reviewer);
-        return false;
-    }
-    return json_add_str(reviewer, "role", "reviewer") &&
-           json_add_str(reviewer, "vendor", flow->vendor) &&
-           json_add_str(reviewer, "model", "") &&
-           cJSON_AddBoolToObject(reviewer, "stopped", strcmp(flow->status, FLOW_CLOSED) == 0) !=
-               NULL;
-}
-
-/* What a run is, in its own status as in a session's list. */
-static bool
-add_run(cJSON *object, const struct flow *flow)
-{
-    return json_add_str(object, "flow_run_id", flow->id) &&
-           json_add_str(object, "status", flow->status) &&
-           json_add_str(object, "definition_id", flow->definition_id) &&
-           json_add_str(object, "target_kind", flow->target_kind) &&
-           json_add_str(object, "target_ref", flow->target_ref) &&
-           json_add_str(object, "target_title", flow->target_title) &&
-           add_time(object, "started_at", flow->started_ms) &&
-           add_time(object, "updated_at", flow->updated_ms) && add_participants(object, flow);
-}
-
-static bool
-add_new_round(cJSON *object, const struct flow *flow, const struct round *round)
-{
-    return json_add_str(object, "flow_run_id", flow->id) &&
-           json_add_str(object, "round_id", round->id) &&
-           add_int(object, "round_number", round->number) &&
-           json_add_str(object, "status", FLOW_RUNNING) && add_audit(object, flow);
-}
-
-static bool
-add_newest_round(cJSON *object, const struct round *round)
-{
-    bool answered =
-        strcmp(round->status, ROUND_FINDINGS) == 0 || strcmp(round->status, ROUND_CLEAN) == 0;
-
-    return json_add_str(object, "round_id", round->id) &&
-           add_int(object, "round_number", round->number) &&
-           json_add_str(object, "round_status", round->status) &&
-           json_add_str(object, "round_result_kind", round->result_kind) &&
-           json_add_str(object, "round_result_text", round->result_text) &&
-           json_add_str(object, answered ? "round_note" : "round_reason", round->reason);
-}
+#define MAX_WAIT_SEC 25
 
 /* When the run has ended, this answer shows how. */
-static bool
+static int
 mark_shown(struct api_call *call, const struct flow *flow)
 {
-    if (strcmp(flow->status, FLOW_CLOSED) != 0)
-        return true;
+    if (strcmp(flow->status, FLOW_CLOSED) != 0 && strcmp(flow->status, FLOW_FAILED) != 0)
+        return 0;
     call->answer->shown_flow = strdup(flow->id);
-    return call->answer->shown_flow != NULL;
+    return call->answer->shown_flow ? 0 : -ENOMEM;
 }
 
-/* ---- starting ---- */
+/* ---- another round ---- */
 
 static int
-check_definition(struct api_call *call, const char **ret_definition_id)
+name_roles(void *arg, const struct participant *who)
 {
-    const char *kind;
-    int r;
+    struct buf *names = arg;
 
-    if (json_get(call->body, "definition_yaml"))
-        return api_fail(
-            call, 404, "unknown_definition",
-            "This kcap-flowd takes no inline definition; use \"kind\" code-review or "
-            "spec-review.");
-    r = api_text(call, "kind", true, &kind);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < sizeof definitions / sizeof *definitions; i++) {
-        if (strcmp(definitions[i].name, kind) == 0) {
-            *ret_definition_id = definitions[i].definition_id;
-            return 0;
-        }
-    }
-    return api_fail(call, 404, "unknown_definition",
-                    "There is no definition \"%s\"; there are code-review and spec-review.",
-                    kind);
-}
-
-static int
-check_vendor(struct api_call *call, const char **ret_requested, const char **ret_vendor)
-{
-    static const char *const known[] = {"claude", "codex", "command"};
-    AUTO_BUF struct buf names = BUF_INIT(512);
-    const char *model;
-    int r = api_text(call, "vendor", false, ret_requested);
-
-    if (r == 0)
-        r = api_text(call, "model", false, &model);
-    if (r < 0)
-        return r;
-    *ret_vendor = *ret_requested ? *ret_requested : DEFAULT_VENDOR;
-    vendor_add_names(&names);
-    if (!vendor_find(*ret_vendor)) {
-        for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-            if (strcmp(known[i], *ret_vendor) == 0)
-                return api_fail(call, 400, "reviewer_vendor_unavailable",
-                                "This kcap-flowd cannot run \"%s\"; it has: %s.", *ret_vendor,
-                                buf_str(&names));
-        }
-        return api_fail(call, 400, "unknown_vendor",
-                        "There is no reviewer vendor \"%s\"; this kcap-flowd has: %s.",
-                        *ret_vendor, buf_str(&names));
-    }
-    if (model)
-        return api_fail(call, 400, "reviewer_model_unavailable",
-                        "The vendor \"%s\" has no model to choose; leave \"model\" out.",
-                        *ret_vendor);
+    buf_addf(names, "%s%s", names->len > 0 ? ", " : "", who->role);
     return 0;
 }
 
+/* What the rules say no to, in the words that clients know. */
 static int
-check_dir(struct api_call *call, const char **ret)
+explain(struct api_call *call, int code, const char *participant)
 {
-    struct stat st;
-    int r = api_text(call, "requesting_cwd", true, ret);
-
-    if (r < 0)
-        return r;
-    if ((*ret)[0] != '/')
-        return api_fail(call, 400, "invalid_request",
-                        "\"requesting_cwd\" must be an absolute path.");
-    if (stat(*ret, &st) < 0 || !S_ISDIR(st.st_mode))
-        return api_fail(call, 400, "invalid_request",
-                        "\"requesting_cwd\" is no directory that kcap-flowd can see: %s", *ret);
-    return 0;
-}
-
-/* Members that are not used here are still checked: a client that sends nonsense should hear of
- * it from any server. */
-static int
-check_unused(struct api_call *call)
-{
-    static const char *const texts[] = {"mode",      "requesting_repo_root",
-                                        "repo_path", "repo_owner",
-                                        "repo_name", "requester_machine_id"};
-    const char *text;
-    int r = api_check_bool(call, "async");
-
-    if (r == 0)
-        r = api_check_int(call, "client_flow_protocol_version");
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && r == 0; i++)
-        r = api_text(call, texts[i], false, &text);
-    return r;
-}
-
-static int
-start_run(struct api_call *call)
-{
-    struct start start = {0};
+    AUTO_BUF struct buf roles = BUF_INIT(4096);
     struct flow flow = {0};
-    struct round round = {0};
-    int r = check_definition(call, &start.definition_id);
+    struct definition definition = {0};
+    int r = code;
 
-    if (r == 0)
-        r = api_text(call, "target_kind", true, &start.target_kind);
-    if (r == 0)
-        r = api_text(call, "target_ref", true, &start.target_ref);
-    if (r == 0)
-        r = api_text(call, "target_title", true, &start.target_title);
-    if (r == 0)
-        r = api_text(call, "context", true, &start.context);
-    if (r == 0)
-        r = api_text(call, "instructions", false, &start.instructions);
-    if (r == 0)
-        r = api_text(call, "requesting_session_id", false, &start.session_id);
-    if (r == 0)
-        r = check_unused(call);
-    if (r == 0)
-        r = check_vendor(call, &start.requested_vendor, &start.vendor);
-    if (r == 0)
-        r = check_dir(call, &start.cwd);
-    if (r == 0)
-        r = engine_start(call->engine, &start, &flow, &round);
-    if (r == 0 && !add_new_round(call->result, &flow, &round))
-        r = -ENOMEM;
-    round_fini(&round);
+    if (store_get_flow(call->engine->store, call->id, &flow) < 0)
+        return code;
+    if (code == ENGINE_UNKNOWN_PARTICIPANT) {
+        (void)store_each_participant(call->engine->store, flow.id, name_roles, &roles);
+        r = api_fail(call, 404, "unknown_participant",
+                     "The run has no participant \"%s\"; it has: %s.", participant,
+                     buf_str(&roles));
+    } else if (code == ENGINE_MAX_ROUNDS &&
+               definition_from_json(flow.definition, &definition) == 0) {
+        r = api_fail(call, 400, NULL, "max_rounds (%lld) reached",
+                     (long long)definition.max_rounds);
+    } else if (code == ENGINE_RUN_FAILED && flow.end_reason &&
+               strncmp(flow.end_reason, "budget_exceeded:", 16) == 0) {
+        r = api_fail(call, 400, NULL, "%s", flow.end_reason);
+    }
+    definition_fini(&definition);
     flow_fini(&flow);
     return r;
 }
-
-/* ---- runs ---- */
 
 static int
 submit_round(struct api_call *call)
@@ -261,43 +76,62 @@ submit_round(struct api_call *call)
         r = api_text(call, "participant", false, &participant);
     if (r == 0)
         r = api_check_bool(call, "async");
-    if (r == 0 && participant && strcmp(participant, "reviewer") != 0)
-        r = api_fail(call, 404, "unknown_participant",
-                     "The run has no participant \"%s\"; it has: reviewer.", participant);
+    if (r < 0)
+        return r;
+    r = engine_submit(call->engine, call->id, participant, context, instructions, &flow,
+                      &round);
     if (r == 0)
-        r = engine_submit(call->engine, call->id, context, instructions, &flow, &round);
-    if (r == 0 && !add_new_round(call->result, &flow, &round))
-        r = -ENOMEM;
+        r = api_add_begun(call, &flow, &round);
+    else
+        r = explain(call, r, participant);
     round_fini(&round);
     flow_fini(&flow);
     return r;
 }
 
+/* ---- a look ---- */
+
+static int
+add_newest_round(struct api_call *call, const struct flow *flow)
+{
+    struct round newest = {0};
+    int r = store_get_newest_round(call->engine->store, flow->id, &newest);
+
+    if (r == 0)
+        r = api_add_round(call, call->result, &newest);
+    round_fini(&newest);
+    return r == -ENOENT ? 0 : r; /* begun without a round */
+}
+
+static int
+add_last_answer(struct api_call *call, const struct flow *flow)
+{
+    struct round answered = {0};
+    int r = store_get_answered_round(call->engine->store, flow->id, &answered);
+
+    if (r == 0 && (!json_add_str(call->result, "last_result_kind", answered.result_kind) ||
+                   !json_add_str(call->result, "last_result_text", answered.result_text)))
+        r = -ENOMEM;
+    round_fini(&answered);
+    return r == -ENOENT ? 0 : r;
+}
+
 static int
 add_status(struct api_call *call, const struct flow *flow)
 {
-    struct store *store = call->engine->store;
-    struct round newest = {0}, answered = {0};
-    int r = store_get_newest_round(store, flow->id, &newest);
-    bool has_answer = false;
+    int r = api_add_run(call, call->result, flow);
 
-    if (r == 0) {
-        r = store_get_answered_round(store, flow->id, &answered);
-        has_answer = r == 0;
-        if (r == -ENOENT)
-            r = 0;
-    }
-    if (r == 0 && (!add_run(call->result, flow) ||
-                   !add_int(call->result, "round_count", flow->round_count) ||
-                   (has_answer &&
-                    (!json_add_str(call->result, "last_result_kind", answered.result_kind) ||
-                     !json_add_str(call->result, "last_result_text", answered.result_text))) ||
-                   !add_newest_round(call->result, &newest) || !add_audit(call->result, flow) ||
-                   !mark_shown(call, flow)))
+    if (r == 0 && !api_add_int(call->result, "round_count", flow->round_count))
         r = -ENOMEM;
-    round_fini(&newest);
-    round_fini(&answered);
-    return r;
+    if (r == 0)
+        r = add_last_answer(call, flow);
+    if (r == 0)
+        r = add_newest_round(call, flow);
+    if (r == 0)
+        r = api_add_audit(call, call->result, flow);
+    if (r == 0)
+        r = api_add_messages(call, call->result, flow);
+    return r < 0 ? r : mark_shown(call, flow);
 }
 
 static int
@@ -327,6 +161,34 @@ show_run(struct api_call *call)
     return r;
 }
 
+/* ---- messages ---- */
+
+static int
+ack_messages(struct api_call *call)
+{
+    const cJSON *ids = json_get(call->body, "message_ids"), *id;
+    struct flow flow = {0};
+    int r = store_get_flow(call->engine->store, call->id, &flow);
+
+    flow_fini(&flow);
+    if (r == -ENOENT)
+        return ENGINE_UNKNOWN_FLOW;
+    if (r == 0 && !cJSON_IsArray(ids))
+        return api_fail(call, 400, "invalid_request",
+                        "\"message_ids\" must be a list of texts.");
+    cJSON_ArrayForEach(id, ids)
+    {
+        if (r == 0 && !cJSON_IsString(id))
+            return api_fail(call, 400, "invalid_request",
+                            "\"message_ids\" must be a list of texts.");
+        if (r == 0)
+            r = store_ack_message(call->engine->store, call->id, id->valuestring);
+    }
+    return r;
+}
+
+/* ---- the end ---- */
+
 static int
 close_run(struct api_call *call)
 {
@@ -334,9 +196,14 @@ close_run(struct api_call *call)
     int r = engine_close(call->engine, call->id, &flow);
 
     if (r == 0 && (!json_add_str(call->result, "flow_run_id", flow.id) ||
-                   !json_add_str(call->result, "status", flow.status) ||
-                   !add_audit(call->result, &flow) || !mark_shown(call, &flow)))
+                   !json_add_str(call->result, "status", flow.status)))
         r = -ENOMEM;
+    if (r == 0)
+        r = api_add_audit(call, call->result, &flow);
+    if (r == 0)
+        r = api_add_messages(call, call->result, &flow);
+    if (r == 0)
+        r = mark_shown(call, &flow);
     flow_fini(&flow);
     return r;
 }
@@ -344,7 +211,7 @@ close_run(struct api_call *call)
 /* ---- a session's runs ---- */
 
 struct listing {
-    struct store *store;
+    struct api_call *call;
     cJSON *flows;
 };
 
@@ -360,41 +227,35 @@ list_flow(void *arg, const struct flow *flow)
         cJSON_Delete(item);
         return -ENOMEM;
     }
-    r = store_get_newest_round(listing->store, flow->id, &newest);
-    if (r == 0 && (!add_run(item, flow) || !add_int(item, "round_number", newest.number) ||
+    r = api_add_run(listing->call, item, flow);
+    if (r < 0)
+        return r;
+    r = store_get_newest_round(listing->call->engine->store, flow->id, &newest);
+    if (r == 0 && (!api_add_int(item, "round_number", newest.number) ||
                    !json_add_str(item, "round_status", newest.status)))
         r = -ENOMEM;
     round_fini(&newest);
-    return r;
+    return r == -ENOENT ? 0 : r;
 }
 
 static int
 list_session(struct api_call *call)
 {
-    struct listing listing = {.store = call->engine->store};
+    struct listing listing = {.call = call};
 
     if (!json_add_str(call->result, "session_id", call->id))
         return -ENOMEM;
     listing.flows = cJSON_AddArrayToObject(call->result, "flows");
     if (!listing.flows)
         return -ENOMEM;
-    return store_each_session_flow(listing.store, call->id, FLOW_CLOSED, list_flow, &listing);
-}
-
-static int
-show_auth(struct api_call *call)
-{
-    return json_add_str(call->result, "provider", "None") ? 0 : -ENOMEM;
+    return store_each_session_flow(call->engine->store, call->id, list_flow, &listing);
 }
 
 const struct api_route api_driver_routes[] = {
-    {"GET", "/auth/config", false, show_auth},
-    {"POST", "/api/flows/review/start/v4", true, start_run},
-    {"POST", "/api/flows/review/start/v3", true, start_run},
-    {"POST", "/api/flows/review/start/v2", true, start_run},
     {"GET", "/api/flows/session/*", false, list_session},
     {"POST", "/api/flows/*/rounds", true, submit_round},
     {"POST", "/api/flows/*/close", false, close_run},
+    {"POST", "/api/flows/*/messages/ack", true, ack_messages},
     {"GET", "/api/flows/*", false, show_run},
+    {NULL, NULL, false, NULL},
 };
-const size_t api_driver_route_count = sizeof api_driver_routes / sizeof *api_driver_routes;

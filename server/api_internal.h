@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the handlers of api_driver.c and api_reviewer.c share with api.c. */
+/* What the handlers in api_*.c share with api.c. */
 #ifndef KCAP_SERVER_API_INTERNAL_H
 #define KCAP_SERVER_API_INTERNAL_H
 
@@ -15,11 +15,11 @@ struct api_call {
     const struct api_request *request;
     const char *id; /* the path's variable segment, decoded; else NULL */
     cJSON *body;    /* an object on routes that take one; else NULL */
-    cJSON *result;  /* an object, to be filled */
+    cJSON *result;  /* an object, to be filled, or replaced by another value */
     struct api_answer *answer;
 
-    int fail_status; /* set by api_fail */
-    const char *fail_code;
+    int fail_status;       /* set by api_fail */
+    const char *fail_code; /* NULL: a plain text */
     struct buf fail_message;
 };
 
@@ -31,10 +31,11 @@ struct api_route {
     int (*handle)(struct api_call *call);
 };
 
+/* Each file's own, ended by a row without a method. */
+extern const struct api_route api_start_routes[];
 extern const struct api_route api_driver_routes[];
-extern const size_t api_driver_route_count;
 extern const struct api_route api_reviewer_routes[];
-extern const size_t api_reviewer_route_count;
+extern const struct api_route api_server_routes[];
 
 /* Returns API_REJECTED. */
 int api_fail(struct api_call *call, int status, const char *code, const char *format, ...)
@@ -47,5 +48,20 @@ int api_text(struct api_call *call, const char *name, bool required, const char 
 /* API_REJECTED unless the member is absent, or true or false. */
 int api_check_bool(struct api_call *call, const char *name);
 int api_check_int(struct api_call *call, const char *name);
+
+/* ---- api_parts.c: parts of answers; false or -ENOMEM when out of memory ---- */
+
+bool api_add_int(cJSON *object, const char *name, int64_t value);
+bool api_add_time(cJSON *object, const char *name, int64_t wall_ms);
+/* What was asked for and what was done about it, who takes part, what waits to be read. */
+int api_add_audit(struct api_call *call, cJSON *object, const struct flow *flow);
+int api_add_participants(struct api_call *call, cJSON *object, const struct flow *flow);
+int api_add_messages(struct api_call *call, cJSON *object, const struct flow *flow);
+/* A round that has just begun, or a run without one. */
+int api_add_begun(struct api_call *call, const struct flow *flow, const struct round *round);
+/* Everything about a round. */
+int api_add_round(struct api_call *call, cJSON *object, const struct round *round);
+/* What a run is, in its own status as in a list. */
+int api_add_run(struct api_call *call, cJSON *object, const struct flow *flow);
 
 #endif

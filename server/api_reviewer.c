@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The route of reviewers. */
+/* The routes of reviewers. */
 #include "config.h"
 
 #include <errno.h>
@@ -7,6 +7,9 @@
 
 #include "lib/text.h"
 #include "server/api_internal.h"
+
+#define MAX_MESSAGE_ID   128
+#define MAX_MESSAGE_TEXT (256 << 10)
 
 static int
 record_result(struct api_call *call)
@@ -34,8 +37,32 @@ record_result(struct api_call *call)
     return r;
 }
 
+static int
+record_message(struct api_call *call)
+{
+    const char *agent_id, *message_id, *text;
+    int r = api_text(call, "agent_id", true, &agent_id);
+
+    if (r == 0)
+        r = api_text(call, "message_id", true, &message_id);
+    if (r == 0)
+        r = api_text(call, "text", true, &text);
+    if (r < 0)
+        return r;
+    if (text_is_blank(message_id) || strlen(message_id) > MAX_MESSAGE_ID)
+        return api_fail(call, 400, "invalid_request",
+                        "\"message_id\" must be a text of 1 to %d bytes.", MAX_MESSAGE_ID);
+    if (text_is_blank(text) || strlen(text) > MAX_MESSAGE_TEXT)
+        return api_fail(call, 400, "invalid_request",
+                        "\"text\" must be a text of 1 to %d bytes.", MAX_MESSAGE_TEXT);
+    r = engine_message(call->engine, agent_id, message_id, text);
+    if (r == 0 && !json_add_str(call->result, "status", "accepted"))
+        return -ENOMEM;
+    return r;
+}
+
 const struct api_route api_reviewer_routes[] = {
     {"POST", "/api/flows/reviewer/result", true, record_result},
+    {"POST", "/api/flows/participant/message", true, record_message},
+    {NULL, NULL, false, NULL},
 };
-const size_t api_reviewer_route_count =
-    sizeof api_reviewer_routes / sizeof *api_reviewer_routes;

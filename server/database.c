@@ -5,14 +5,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/auto.h"
 
-#define SCHEMA_VERSION  1
 #define BUSY_TIMEOUT_MS 100 /* the loop stands still meanwhile */
 
-static const char schema[] =
+/* Never changed once released: a store of any older version takes the steps that it lacks. */
+static const char *const steps[] = {
+    /* 1 */
     "CREATE TABLE flows ("
     " id TEXT PRIMARY KEY, definition_id TEXT NOT NULL, target_kind TEXT NOT NULL,"
     " target_ref TEXT NOT NULL, target_title TEXT NOT NULL, session_id TEXT, cwd TEXT NOT NULL,"
@@ -33,8 +36,38 @@ static const char schema[] =
     "CREATE TABLE launches ("
     " round_id TEXT PRIMARY KEY REFERENCES rounds, agent_id TEXT NOT NULL,"
     " pid INTEGER NOT NULL, start_ticks INTEGER NOT NULL, boot_id TEXT NOT NULL)"
-    " WITHOUT ROWID;"
-    "PRAGMA user_version = 1;";
+    " WITHOUT ROWID;",
+    /* 2: several participants, definitions, messages, reviewers that live between rounds */
+    "ALTER TABLE flows ADD COLUMN requested_model TEXT;"
+    "ALTER TABLE flows ADD COLUMN end_reason TEXT;"
+    "ALTER TABLE flows ADD COLUMN definition TEXT;"
+    "ALTER TABLE participants ADD COLUMN position INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE participants ADD COLUMN model TEXT;"
+    "ALTER TABLE participants ADD COLUMN prompt TEXT;"
+    "ALTER TABLE participants ADD COLUMN workspace TEXT NOT NULL DEFAULT 'borrowed';"
+    "ALTER TABLE participants ADD COLUMN applied_workspace TEXT;"
+    "ALTER TABLE participants ADD COLUMN fallback_reason TEXT;"
+    "ALTER TABLE participants ADD COLUMN dir TEXT;"
+    "ALTER TABLE participants ADD COLUMN env_names TEXT;"
+    "ALTER TABLE rounds ADD COLUMN role TEXT NOT NULL DEFAULT 'reviewer';"
+    "ALTER TABLE rounds ADD COLUMN reason_code TEXT;"
+    "ALTER TABLE rounds ADD COLUMN memory TEXT;"
+    "ALTER TABLE rounds ADD COLUMN silence_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE rounds ADD COLUMN elapsed_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE rounds ADD COLUMN cost_microusd INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX flows_by_activity ON flows (updated_ms);"
+    "CREATE TABLE messages ("
+    " flow_id TEXT NOT NULL REFERENCES flows, id TEXT NOT NULL, role TEXT NOT NULL,"
+    " text TEXT NOT NULL, acked INTEGER NOT NULL DEFAULT 0, sent_ms INTEGER NOT NULL,"
+    " UNIQUE (flow_id, id));"
+    "ALTER TABLE launches RENAME TO launches_1;"
+    "CREATE TABLE launches ("
+    " agent_id TEXT PRIMARY KEY, mark TEXT NOT NULL, boot_id TEXT NOT NULL,"
+    " pid INTEGER NOT NULL, start_ticks INTEGER NOT NULL) WITHOUT ROWID;"
+    "INSERT OR REPLACE INTO launches SELECT agent_id, '', boot_id, pid, start_ticks"
+    " FROM launches_1;"
+    "DROP TABLE launches_1;"};
+#define SCHEMA_VERSION ((int)(sizeof steps / sizeof *steps))
 
 static int
 read_version(sqlite3 *db, int *ret)
@@ -48,6 +81,27 @@ read_version(sqlite3 *db, int *ret)
         *ret = sqlite3_column_int(stmt, 0);
     (void)sqlite3_finalize(stmt);
     return r == SQLITE_ROW ? 0 : -EIO;
+}
+
+/* All steps or none. */
+static int
+migrate(sqlite3 *db, const char *path, int version, struct buf *error)
+{
+    char set_version[48];
+    bool ok;
+
+    if (version == SCHEMA_VERSION)
+        return 0;
+    (void)snprintf(set_version, sizeof set_version, "PRAGMA user_version = %d", SCHEMA_VERSION);
+    ok = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+    for (int step = version; ok && step < SCHEMA_VERSION; step++)
+        ok = sqlite3_exec(db, steps[step], NULL, NULL, NULL) == SQLITE_OK;
+    if (!ok || sqlite3_exec(db, set_version, NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
+        buf_addf(error, "%s: the store cannot be set up: %s", path, sqlite3_errmsg(db));
+        return -EIO;
+    }
+    return 0;
 }
 
 static int
@@ -72,15 +126,7 @@ prepare_database(sqlite3 *db, const char *path, struct buf *error)
                  path, version, SCHEMA_VERSION);
         return -EPROTO;
     }
-    if (version == SCHEMA_VERSION)
-        return 0;
-    if (sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_exec(db, schema, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
-        buf_addf(error, "%s: the store cannot be set up: %s", path, sqlite3_errmsg(db));
-        return -EIO;
-    }
-    return 0;
+    return migrate(db, path, version, error);
 }
 
 /* SQLite would make the file readable for all, and its companions get the same mode. Our

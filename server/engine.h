@@ -9,11 +9,13 @@
 
 #include <stddef.h>
 
+#include "server/definition.h"
 #include "server/store.h"
 
-#define FLOW_RUNNING "running" /* a round is in the reviewer's hands */
+#define FLOW_RUNNING "running" /* a round is in a reviewer's hands */
 #define FLOW_WAITING "waiting" /* open, the driver's turn */
 #define FLOW_CLOSED  "closed"
+#define FLOW_FAILED  "failed"
 
 #define ROUND_RUNNING   "running"
 #define ROUND_FINDINGS  "findings"
@@ -26,6 +28,12 @@
 #define ROUND_TEXT_DIED    "participant_died"
 #define ROUND_TEXT_STOPPED "participant_stopped"
 
+/* What the reviewer of a round remembers of the rounds before it. */
+#define ROUND_MEMORY_FIRST "first" /* there is nothing to remember */
+#define ROUND_MEMORY_KEPT  "kept"
+#define ROUND_MEMORY_NONE  "none" /* of a kind that begins anew each time */
+#define ROUND_MEMORY_LOST  "lost"
+
 /* Besides 0 and the store's codes. */
 enum {
     ENGINE_UNKNOWN_FLOW = -1001,
@@ -33,13 +41,17 @@ enum {
     ENGINE_ROUND_IN_PROGRESS = -1003,
     ENGINE_NO_ACTIVE_FLOW = -1004,
     ENGINE_NO_OPEN_ROUND = -1005,
-    ENGINE_STALE_ROUND_TOKEN = -1006
+    ENGINE_STALE_ROUND_TOKEN = -1006,
+    ENGINE_UNKNOWN_PARTICIPANT = -1007,
+    ENGINE_PARTICIPANT_NEEDED = -1008,
+    ENGINE_MAX_ROUNDS = -1009,
+    ENGINE_RUN_FAILED = -1010
 };
 
 enum effect_kind {
-    EFFECT_START,  /* start the reviewer of round id */
-    EFFECT_FINISH, /* the round is answered: let its reviewer leave */
-    EFFECT_END,    /* end the round's reviewer now */
+    EFFECT_START,  /* start the turn of round id */
+    EFFECT_FINISH, /* round id is answered: its reviewer may come to its end */
+    EFFECT_END,    /* end the process of agent id now */
     EFFECT_CHANGED /* wake who waits for flow id */
 };
 
@@ -64,20 +76,23 @@ void engine_fini(struct engine *engine);
 void engine_drop_effects(struct engine *engine, size_t keep);
 
 struct start {
-    const char *definition_id;
+    const struct definition *definition; /* each participant has its vendor */
     const char *target_kind, *target_ref, *target_title;
     const char *context;
     const char *instructions;     /* or NULL */
     const char *session_id;       /* or NULL */
     const char *requested_vendor; /* or NULL */
-    const char *vendor;
+    const char *requested_model;  /* or NULL */
     const char *cwd;
 };
 
+/* With several participants the run begins without a round: *ret_round is empty then. */
 int engine_start(struct engine *engine, const struct start *start, struct flow *ret_flow,
                  struct round *ret_round);
-int engine_submit(struct engine *engine, const char *flow_id, const char *context,
-                  const char *instructions, struct flow *ret_flow, struct round *ret_round);
+/* role may be NULL where there is but one. */
+int engine_submit(struct engine *engine, const char *flow_id, const char *role,
+                  const char *context, const char *instructions, struct flow *ret_flow,
+                  struct round *ret_round);
 int engine_close(struct engine *engine, const char *flow_id, struct flow *ret_flow);
 
 /* A reviewer's answer; kind is ROUND_FINDINGS or ROUND_CLEAN, text may be NULL. The very same
@@ -85,12 +100,31 @@ int engine_close(struct engine *engine, const char *flow_id, struct flow *ret_fl
 int engine_result(struct engine *engine, const char *agent_id, const char *round_token,
                   const char *kind, const char *text);
 
-/* The round's reviewer is gone or given up; result_text is ROUND_TEXT_*, or NULL when no
- * further try could do better. Nothing happens when the round has ended already. */
-int engine_round_lost(struct engine *engine, const char *round_id, const char *result_text,
-                      const char *reason);
+/* A message for the driver; one with an id that is there is taken for the same. */
+int engine_message(struct engine *engine, const char *agent_id, const char *message_id,
+                   const char *text);
 
-/* Forgets runs that were closed before that time. */
+/* How a round ends without an answer. */
+struct loss {
+    const char *result_text; /* ROUND_TEXT_*: unclear. NULL: failed, for no further try could do
+                                better */
+    const char *code;        /* or NULL */
+    const char *reason;
+    int64_t silence_ms, elapsed_ms;
+};
+
+/* Nothing happens when the round has ended already. */
+int engine_round_lost(struct engine *engine, const char *round_id, const struct loss *loss);
+
+/* What the round has cost so far. A run that is over its budget fails. */
+int engine_round_cost(struct engine *engine, const char *round_id, int64_t microusd);
+
+/* Closes runs in which nothing happened for their idle_ttl_sec, or else default_ttl_sec.
+ * *ret_next_ms is when the next one is due, INT64_MAX for none. */
+int engine_end_idle(struct engine *engine, int64_t default_ttl_sec, int64_t now_ms,
+                    int64_t *ret_next_ms);
+
+/* Forgets runs that ended before that time. */
 int engine_forget(struct engine *engine, int64_t before_ms);
 
 /* After a start: rounds that ran when the former process ended. */

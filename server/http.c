@@ -118,6 +118,7 @@ request_free(struct request *request)
     free(request->method);
     free(request->path);
     free(request->wait_sec_text);
+    free(request->repo_root);
     buf_fini(&request->body);
     free(request->answer);
     free(request->shown_flow);
@@ -125,12 +126,22 @@ request_free(struct request *request)
     free(request);
 }
 
+/* A value of the query; false when out of memory. */
+static bool
+copy_argument(struct MHD_Connection *connection, const char *name, char **ret)
+{
+    const char *value = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+
+    *ret = value ? strdup(value) : NULL;
+    return !value || *ret;
+}
+
 static struct request *
 request_new(struct http *http, struct MHD_Connection *connection, const char *url,
             const char *method)
 {
     struct request *request = calloc(1, sizeof *request);
-    const char *wait_sec;
+    bool ok;
 
     if (!request)
         return NULL;
@@ -140,9 +151,9 @@ request_new(struct http *http, struct MHD_Connection *connection, const char *ur
     request->body = BUF_INIT(HTTP_MAX_BODY);
     request->method = strdup(method);
     request->path = strdup(url);
-    wait_sec = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "wait_sec");
-    request->wait_sec_text = wait_sec ? strdup(wait_sec) : NULL;
-    if (!request->method || !request->path || (wait_sec && !request->wait_sec_text)) {
+    ok = copy_argument(connection, "wait_sec", &request->wait_sec_text) &&
+         copy_argument(connection, "repo_root", &request->repo_root);
+    if (!request->method || !request->path || !ok) {
         request_free(request);
         return NULL;
     }

@@ -29,6 +29,7 @@ struct request {
     char *method;
     char *path;          /* as sent, percent-encoded, without the query */
     char *wait_sec_text; /* the query's wait_sec, or NULL */
+    char *repo_root;     /* likewise */
     struct buf body;
 
     int status; /* the answer */

@@ -10,80 +10,333 @@
 #include "lib/auto.h"
 #include "server/engine.h"
 #include "server/log.h"
+#include "server/prompt.h"
 #include "server/util.h"
 
-struct launch_entry {
-    struct launch_entry *next;
-    struct launch launch;
+#define MAX_PROMPT    ((size_t)32 << 20)
+#define MAX_ENV_NAMES ((size_t)16 << 10)
+
+struct queued {
+    struct queued *next;
+    char *round_id, *agent_id, *session_id;
 };
 
-static int
-start(struct reviewers *reviewers, const struct flow *flow, const struct round *round,
-      struct launch_entry *entry, struct buf *error)
-{
-    const struct vendor *vendor = vendor_find(flow->vendor);
-    struct vendor_plan plan = {.input = BUF_INIT(0)};
-    char boot_id[40];
-    pid_t pid;
-    int r;
+/* A turn that has begun. */
+struct launch_entry {
+    struct launch_entry *next;
+    char *round_id;
+    const char *memory;
+    struct launch launch; /* agent_id NULL: no process was started for it */
+    char *env_names;
+};
 
-    if (!vendor) {
-        buf_addf(error, "this kcap-flowd has no vendor \"%s\"", flow->vendor);
-        return -ENOENT;
+/* ---- the queue ---- */
+
+void
+launcher_init(struct launcher *launcher, const char *settings_path,
+              const struct settings_override *override)
+{
+    *launcher =
+        (struct launcher){.settings_path = settings_path, .override = override, .max_turns = 1};
+    launcher->queue_end = &launcher->queue;
+}
+
+static void
+queued_free(struct queued *queued)
+{
+    free(queued->round_id);
+    free(queued->agent_id);
+    free(queued->session_id);
+    free(queued);
+}
+
+static void
+entry_free(struct launch_entry *entry)
+{
+    launch_fini(&entry->launch);
+    free(entry->env_names);
+    free(entry->round_id);
+    free(entry);
+}
+
+void
+launcher_fini(struct launcher *launcher)
+{
+    while (launcher->queue) {
+        struct queued *next = launcher->queue->next;
+        queued_free(launcher->queue);
+        launcher->queue = next;
     }
-    util_boot_id(boot_id);
-    entry->launch.round_id = strdup(round->id);
-    entry->launch.agent_id = strdup(flow->agent_id);
-    entry->launch.boot_id = strdup(boot_id);
-    r = entry->launch.round_id && entry->launch.agent_id && entry->launch.boot_id ? 0 : -ENOMEM;
+    while (launcher->first) {
+        struct launch_entry *next = launcher->first->next;
+        entry_free(launcher->first);
+        launcher->first = next;
+    }
+}
+
+static void
+note_failure(struct reviewers *reviewers, const char *round_id, const char *code,
+             const char *reason)
+{
+    log_line("round %s: %s", round_id, reason);
+    reviewers_note_lost(
+        reviewers, round_id,
+        &(struct loss){.result_text = ROUND_TEXT_DIED, .code = code, .reason = reason});
+}
+
+void
+launch_add(struct launcher *launcher, struct store *store, struct reviewers *reviewers,
+           const char *round_id)
+{
+    struct queued *queued = calloc(1, sizeof *queued);
+    struct assignment job = {.prompt = NULL};
+    int r = queued ? store_get_round(store, round_id, &job.round) : -ENOMEM;
+
     if (r == 0)
-        r = vendor->plan(flow, round, &plan, error);
+        r = store_get_flow(store, job.round.flow_id, &job.flow);
+    if (r == 0)
+        r = store_get_participant(store, job.round.flow_id, job.round.role, &job.who);
     if (r == 0) {
-        r = reviewers_start(reviewers, flow, round, &plan, &pid);
-        if (r < 0)
-            buf_addf(error, "%s cannot be started in %s: %s", plan.program, flow->cwd,
-                     strerror(-r));
+        queued->round_id = strdup(round_id);
+        queued->agent_id = strdup(job.who.agent_id);
+        queued->session_id = strdup(job.flow.session_id ? job.flow.session_id : "");
+        r = queued->round_id && queued->agent_id && queued->session_id ? 0 : -ENOMEM;
     }
-    vendor_plan_fini(&plan);
+    assignment_fini(&job);
     if (r == 0) {
-        entry->launch.pid = pid;
-        entry->launch.start_ticks = util_start_ticks(pid);
+        *launcher->queue_end = queued;
+        launcher->queue_end = &queued->next;
+        return;
+    }
+    if (queued)
+        queued_free(queued);
+    note_failure(reviewers, round_id, "internal_error", strerror(-r));
+}
+
+/* The place of the round to be begun next: of the sessions that have the fewest turns in hand
+ * the one that has waited longest. A reviewer that is still busy with its last turn is passed
+ * over. NULL: none can be begun. */
+static struct queued **
+choose(struct launcher *launcher, const struct reviewers *reviewers)
+{
+    struct queued **best = NULL;
+    size_t fewest = 0;
+
+    for (struct queued **place = &launcher->queue; *place; place = &(*place)->next) {
+        size_t turns;
+        if (reviewers_place(reviewers, (*place)->agent_id) == REVIEWER_BUSY)
+            continue;
+        turns = reviewers_turns_of(reviewers, (*place)->session_id);
+        if (best && turns >= fewest)
+            continue;
+        best = place;
+        fewest = turns;
+    }
+    return best;
+}
+
+static struct queued *
+take(struct launcher *launcher, struct queued **place)
+{
+    struct queued *queued = *place;
+
+    *place = queued->next;
+    if (!*place)
+        launcher->queue_end = place;
+    return queued;
+}
+
+bool
+launch_is_idle(const struct launcher *launcher)
+{
+    return !launcher->queue && !launcher->first;
+}
+
+bool
+launch_is_queued(const struct launcher *launcher, const char *round_id)
+{
+    for (const struct queued *queued = launcher->queue; queued; queued = queued->next) {
+        if (strcmp(queued->round_id, round_id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- one turn ---- */
+
+static int
+load(struct store *store, const char *round_id, struct assignment *job)
+{
+    int r = store_get_round(store, round_id, &job->round);
+
+    if (r == 0)
+        r = store_get_flow(store, job->round.flow_id, &job->flow);
+    if (r == 0)
+        r = store_get_participant(store, job->round.flow_id, job->round.role, &job->who);
+    if (r == 0 && !job->who.dir) {
+        job->who.dir = strdup(job->flow.cwd);
+        r = job->who.dir ? 0 : -ENOMEM;
     }
     return r;
 }
 
-void
-launch_prepare(struct launcher *launcher, struct store *store, struct reviewers *reviewers,
-               const char *round_id)
+static int
+set_clocks(const struct settings *settings, struct assignment *job)
+{
+    struct definition definition = {0};
+    int r = definition_from_json(job->flow.definition, &definition);
+
+    job->clocks = settings->clocks;
+    if (r == 0)
+        clocks_overlay(&job->clocks, &definition.clocks);
+    definition_fini(&definition);
+    return r;
+}
+
+static const char *
+memory_of(const struct vendor *vendor, const struct round *round, enum reviewer_place place)
+{
+    if (place == REVIEWER_FREE)
+        return ROUND_MEMORY_KEPT;
+    if (round->number == 1)
+        return ROUND_MEMORY_FIRST;
+    return vendor->keeps ? ROUND_MEMORY_LOST : ROUND_MEMORY_NONE;
+}
+
+/* What was said last by the same role, for one that does not remember. */
+static int
+find_last_result(struct store *store, const struct assignment *job, char **ret)
+{
+    struct round last = {0};
+    int r = store_get_answered_round(store, job->flow.id, &last);
+
+    if (r == 0 && strcmp(last.role, job->round.role) == 0) {
+        *ret = last.result_text;
+        last.result_text = NULL;
+    }
+    round_fini(&last);
+    return r == -ENOENT ? 0 : r;
+}
+
+static int
+write_prompts(struct store *store, const struct vendor *vendor, bool remembers,
+              struct assignment *job)
+{
+    AUTO_BUF struct buf prompt = BUF_INIT(MAX_PROMPT), reminder = BUF_INIT(MAX_PROMPT);
+    AUTO_FREE char *last_result = NULL;
+    struct prompt_parts parts = {.flow = &job->flow,
+                                 .round = &job->round,
+                                 .who = &job->who,
+                                 .says_verdict = vendor->max_output > 0,
+                                 .remembers = remembers};
+    int r = remembers ? 0 : find_last_result(store, job, &last_result);
+
+    if (r < 0)
+        return r;
+    parts.last_result = last_result;
+    prompt_write(&parts, &prompt);
+    prompt_write_reminder(&job->round, &reminder);
+    job->prompt = buf_take(&prompt, NULL);
+    job->reminder = buf_take(&reminder, NULL);
+    return job->prompt && job->reminder ? 0 : -ENOMEM;
+}
+
+static int
+start_process(struct reviewers *reviewers, const struct settings *settings,
+              struct assignment *job, struct launch_entry *entry, struct buf *error)
+{
+    struct reviewer_started started = {.env_names = BUF_INIT(MAX_ENV_NAMES)};
+    struct launch *launch = &entry->launch;
+    char boot_id[40];
+    int r;
+
+    util_boot_id(boot_id);
+    launch->agent_id = strdup(job->who.agent_id);
+    launch->boot_id = strdup(boot_id);
+    if (!launch->agent_id || !launch->boot_id)
+        return -ENOMEM;
+    log_line("round %s: starting the %s, %s, in %s", job->round.id, job->who.role,
+             job->who.vendor, job->who.dir);
+    r = reviewers_start(reviewers, settings, job, &started, error);
+    if (r == 0) {
+        launch->pid = started.pid;
+        launch->start_ticks = util_start_ticks(started.pid);
+        launch->mark = strdup(started.mark);
+        entry->env_names = buf_take(&started.env_names, NULL);
+        log_line("round %s: process %ld; its environment has %s", entry->round_id,
+                 (long)started.pid, entry->env_names ? entry->env_names : "");
+    }
+    buf_fini(&started.env_names);
+    return r;
+}
+
+static int
+begin(struct store *store, struct reviewers *reviewers, const struct settings *settings,
+      struct assignment *job, struct launch_entry *entry, struct buf *error)
+{
+    const struct vendor *vendor = vendor_find(job->who.vendor);
+    enum reviewer_place place = reviewers_place(reviewers, job->who.agent_id);
+    int r;
+
+    if (!vendor) {
+        buf_addf(error, "this kcap-flowd has no vendor \"%s\"", job->who.vendor);
+        return -ENOENT;
+    }
+    entry->memory = memory_of(vendor, &job->round, place);
+    r = set_clocks(settings, job);
+    if (r == 0)
+        r = write_prompts(store, vendor, place == REVIEWER_FREE, job);
+    if (r < 0)
+        return r;
+    if (place != REVIEWER_FREE)
+        return start_process(reviewers, settings, job, entry, error);
+    log_line("round %s: the %s goes on, %s", job->round.id, job->who.role, job->who.vendor);
+    reviewers_give(reviewers, job);
+    return 0;
+}
+
+static void
+begin_round(struct launcher *launcher, struct store *store, struct reviewers *reviewers,
+            const struct settings *settings, const char *round_id)
 {
     AUTO_BUF struct buf error = BUF_INIT(8192);
     struct launch_entry *entry = calloc(1, sizeof *entry);
-    struct flow flow = {0};
-    struct round round = {0};
-    int r = entry ? 0 : -ENOMEM;
+    struct assignment job = {.prompt = NULL};
+    int r = entry ? load(store, round_id, &job) : -ENOMEM;
+    bool wanted = r == 0 && strcmp(job.round.status, ROUND_RUNNING) == 0;
 
-    if (r == 0)
-        r = store_get_round(store, round_id, &round);
-    if (r == 0)
-        r = store_get_flow(store, round.flow_id, &flow);
-    if (r == 0)
-        r = start(reviewers, &flow, &round, entry, &error);
-    if (r == 0) {
-        log_line("round %s: reviewer %s started as process %lld", round_id, flow.vendor,
-                 (long long)entry->launch.pid);
+    if (wanted) {
+        entry->round_id = strdup(round_id);
+        r = entry->round_id ? begin(store, reviewers, settings, &job, entry, &error) : -ENOMEM;
+    }
+    assignment_fini(&job);
+    if (wanted && r == 0) {
         entry->next = launcher->first;
         launcher->first = entry;
-    } else {
-        if (error.len == 0)
-            buf_addf(&error, "the reviewer could not be started: %s", strerror(-r));
-        log_line("round %s: %s", round_id, buf_str(&error));
-        reviewers_note_lost(reviewers, round_id, ROUND_TEXT_DIED, true, buf_str(&error));
-        if (entry)
-            launch_fini(&entry->launch);
-        free(entry);
+        return;
     }
-    round_fini(&round);
-    flow_fini(&flow);
+    if (entry)
+        entry_free(entry);
+    if (r == 0 || (r == -ENOENT && !wanted))
+        return; /* closed or forgotten meanwhile */
+    if (error.len == 0)
+        buf_addf(&error, "the reviewer could not be started: %s",
+                 r == -EIO ? store_error(store) : strerror(-r));
+    note_failure(reviewers, round_id, "start_failed", buf_str(&error));
+}
+
+/* ---- on record ---- */
+
+static int
+record(struct store *store, const struct launch_entry *entry)
+{
+    int r = store_set_round_memory(store, entry->round_id, entry->memory);
+
+    if (r == 0 && entry->launch.agent_id)
+        r = store_add_launch(store, &entry->launch);
+    if (r == 0 && entry->launch.agent_id)
+        r = store_set_env_names(store, entry->launch.agent_id, entry->env_names);
+    return r;
 }
 
 static int
@@ -93,7 +346,7 @@ record_all(const struct launcher *launcher, struct store *store)
 
     for (const struct launch_entry *entry = launcher->first; entry && r == 0;
          entry = entry->next)
-        r = store_add_launch(store, &entry->launch);
+        r = record(store, entry);
     if (r == 0)
         r = store_commit(store);
     if (r < 0)
@@ -101,8 +354,9 @@ record_all(const struct launcher *launcher, struct store *store)
     return r;
 }
 
-void
-launch_commit(struct launcher *launcher, struct store *store, struct reviewers *reviewers)
+/* Records what was begun, in one transaction, and feeds the new ones. */
+static void
+feed_all(struct launcher *launcher, struct store *store, struct reviewers *reviewers)
 {
     bool on_disk;
 
@@ -112,14 +366,39 @@ launch_commit(struct launcher *launcher, struct store *store, struct reviewers *
     while (launcher->first) {
         struct launch_entry *entry = launcher->first;
         launcher->first = entry->next;
-        if (on_disk) {
-            reviewers_feed(reviewers, entry->launch.round_id);
-        } else {
-            reviewers_note_lost(reviewers, entry->launch.round_id, ROUND_TEXT_DIED, false,
-                                "the store could not be written when the reviewer was started");
-            reviewers_end(reviewers, entry->launch.round_id);
+        if (entry->launch.agent_id && on_disk) {
+            reviewers_feed(reviewers, entry->launch.agent_id);
+        } else if (entry->launch.agent_id) {
+            note_failure(reviewers, entry->round_id, "store_unavailable",
+                         "the store could not be written when the reviewer was started");
+            reviewers_end(reviewers, entry->launch.agent_id);
         }
-        launch_fini(&entry->launch);
-        free(entry);
+        entry_free(entry);
     }
+}
+
+void
+launch_run(struct launcher *launcher, struct store *store, struct reviewers *reviewers)
+{
+    AUTO_BUF struct buf error = BUF_INIT(8192);
+    struct settings settings;
+    struct queued **place;
+    int r;
+
+    if (!launcher->queue || reviewers_turns(reviewers) >= launcher->max_turns ||
+        !choose(launcher, reviewers))
+        return;
+    r = settings_read(launcher->settings_path, launcher->override, &settings, &error);
+    launcher->max_turns = (size_t)settings.max_reviewers;
+    while (reviewers_turns(reviewers) < launcher->max_turns &&
+           (place = choose(launcher, reviewers)) != NULL) {
+        struct queued *queued = take(launcher, place);
+        if (r < 0)
+            note_failure(reviewers, queued->round_id, "settings", buf_str(&error));
+        else
+            begin_round(launcher, store, reviewers, &settings, queued->round_id);
+        queued_free(queued);
+    }
+    settings_fini(&settings);
+    feed_all(launcher, store, reviewers);
 }

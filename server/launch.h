@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting reviewers so that a crash at any instruction leaves none behind: a process gets its
- * input only once its pid is on disk, and without input it leaves. */
+/*
+ * From an open round to a reviewer that works on it: a fair queue, and a start so that a crash
+ * at any instruction leaves no process behind: one gets its input only once its pid is on disk,
+ * and without input it leaves.
+ */
 #ifndef KCAP_SERVER_LAUNCH_H
 #define KCAP_SERVER_LAUNCH_H
 
@@ -8,16 +11,25 @@
 #include "server/store.h"
 
 struct launch_entry;
+struct queued;
 
 struct launcher {
-    struct launch_entry *first; /* started, not yet on disk */
+    const char *settings_path;
+    const struct settings_override *override;
+    size_t max_turns;                  /* as the settings said last */
+    struct queued *queue, **queue_end; /* rounds whose turn has not begun, the oldest first */
+    struct launch_entry *first;        /* started, not yet on disk */
 };
 
-/* Starts the round's reviewer, unfed. A failure becomes a lost round. */
-void launch_prepare(struct launcher *launcher, struct store *store, struct reviewers *reviewers,
-                    const char *round_id);
+void launcher_init(struct launcher *launcher, const char *settings_path,
+                   const struct settings_override *override);
+void launcher_fini(struct launcher *launcher);
 
-/* Records what was prepared, in a transaction of its own, and feeds it. */
-void launch_commit(struct launcher *launcher, struct store *store, struct reviewers *reviewers);
+void launch_add(struct launcher *launcher, struct store *store, struct reviewers *reviewers,
+                const char *round_id);
+/* Begins as many turns as there may be. A failure becomes a lost round. */
+void launch_run(struct launcher *launcher, struct store *store, struct reviewers *reviewers);
+bool launch_is_idle(const struct launcher *launcher);
+bool launch_is_queued(const struct launcher *launcher, const char *round_id);
 
 #endif

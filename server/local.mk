@@ -4,27 +4,47 @@ bin_PROGRAMS += server/kcap-flowd server/kcap-checklist
 # everything but main, so that tests can link single modules
 noinst_LTLIBRARIES += server/libflowd.la
 server_libflowd_la_SOURCES = \
-	server/api.c server/api.h server/api_internal.h \
+	server/api.c server/api.h \
+	server/api_internal.h \
 	server/api_driver.c \
+	server/api_parts.c \
 	server/api_reviewer.c \
+	server/api_server.c \
+	server/api_start.c \
+	server/clocks.c server/clocks.h \
 	server/database.c server/database.h \
+	server/definition.c server/definition.h \
+	server/definition_yaml.c \
 	server/engine.c server/engine.h \
+	server/engine_internal.h \
+	server/engine_sweep.c \
 	server/env.c server/env.h \
 	server/http.c server/http.h \
+	server/ladder.c \
 	server/launch.c server/launch.h \
 	server/log.c server/log.h \
 	server/loop.c server/loop.h \
 	server/orphan.c server/orphan.h \
+	server/pipes.c server/pipes.h \
 	server/place.c server/place.h \
+	server/prompt.c server/prompt.h \
 	server/reviewer.c server/reviewer.h \
+	server/reviewer_event.c \
+	server/reviewer_internal.h \
+	server/reviewer_turn.c \
 	server/server.c server/server.h \
+	server/settings.c server/settings.h \
 	server/store.c server/store.h \
+	server/store_flow.c \
+	server/store_internal.h \
+	server/store_round.c \
 	server/turn.c server/turn.h \
 	server/util.c server/util.h \
 	server/vendor.c server/vendor.h \
-	server/vendor_checklist.c
-server_libflowd_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(SQLITE_CFLAGS)
-server_libflowd_la_LIBADD = launch/liblaunch.la lib/libkcap.la $(MHD_LIBS) $(SQLITE_LIBS) $(CJSON_LIBS)
+	server/vendor_checklist.c \
+	server/vendor_command.c
+server_libflowd_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(SQLITE_CFLAGS) $(YAML_CFLAGS)
+server_libflowd_la_LIBADD = launch/liblaunch.la lib/libkcap.la $(MHD_LIBS) $(SQLITE_LIBS) $(YAML_LIBS) $(CJSON_LIBS)
 
 server_kcap_flowd_SOURCES = server/main.c
 server_kcap_flowd_CFLAGS = $(AM_CFLAGS) -fPIE

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/auto.h"
+#include "lib/paths.h"
 #include "lib/text.h"
 #include "server/env.h"
 #include "server/log.h"
@@ -76,9 +77,10 @@ parse(int argc, char **argv, struct command_line *line)
     int at = 0, option, r = 0;
 
     while (r == 0 && (option = getopt_long(argc, argv, "", options, &at)) != -1) {
+        struct settings_override *override = &line->server.override;
         int64_t *seconds = option == OPT_IDLE_EXIT ? &line->server.idle_exit_sec
-                           : option == OPT_CEILING ? &line->server.clocks.hard_ceiling_sec
-                                                   : &line->server.clocks.idle_sec;
+                           : option == OPT_CEILING ? &override->clocks.hard_ceiling_sec
+                                                   : &override->clocks.idle_sec;
         if (option == OPT_FOREGROUND) {
             line->foreground = true;
         } else if (option == OPT_VERSION) {
@@ -90,7 +92,7 @@ parse(int argc, char **argv, struct command_line *line)
         } else if (option == '?') {
             r = -EINVAL;
         } else if (option == OPT_KEEP) {
-            r = read_number(options[at].name, optarg, MAX_DAYS, &line->server.keep_days);
+            r = read_number(options[at].name, optarg, MAX_DAYS, &override->keep_days);
         } else {
             r = read_number(options[at].name, optarg, MAX_SEC, seconds);
         }
@@ -240,15 +242,22 @@ keep_standard_descriptors(void)
 int
 main(int argc, char **argv)
 {
-    struct command_line line = {
-        .server = {.idle_exit_sec = 600,
-                   .keep_days = 30,
-                   .clocks = {.hard_ceiling_sec = 2700, .idle_sec = 300}}};
-    int r = parse(argc, argv, &line);
+    struct command_line line = {.server = {.idle_exit_sec = 600}};
+    AUTO_FREE char *config_dir = NULL;
+    int r;
+
+    clocks_clear(&line.server.override.clocks);
+    r = parse(argc, argv, &line);
 
     if (r > 0)
         return r - 1;
     keep_standard_descriptors();
     env_scrub();
+    config_dir = paths_config_dir(getenv("KCAP_CONFIG_DIR"), getenv("HOME"));
+    if (!config_dir) {
+        (void)fputs("kcap-flowd: there is no home directory; set KCAP_CONFIG_DIR\n", stderr);
+        return 1;
+    }
+    line.server.config_dir = config_dir;
     return line.foreground ? serve(&line, -1) : serve_in_background(&line);
 }

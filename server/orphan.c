@@ -20,12 +20,21 @@
 
 #define MAX_ENVIRON ((size_t)256 << 10)
 
-/* Whether the process was given that agent's id: its environment names a reviewer's child even
+/* Whether the entry is NAME=VALUE. */
+static bool
+is_entry(const char *entry, size_t len, const char *name, const char *value)
+{
+    size_t name_len = strlen(name);
+
+    return value[0] && len == name_len + strlen(value) && memcmp(entry, name, name_len) == 0 &&
+           memcmp(entry + name_len, value, len - name_len) == 0;
+}
+
+/* Whether the process carries the launch's mark: its environment names a reviewer's child even
  * when the leader is gone and the group's number could be somebody else's. */
 static bool
-belongs_to_agent(pid_t pid, const char *agent_id)
+belongs_to(pid_t pid, const struct launch *launch)
 {
-    static const char name[] = "KCAP_FLOW_AGENT_ID=";
     AUTO_BUF struct buf env = BUF_INIT(MAX_ENVIRON);
     char path[48];
     ssize_t n = 1;
@@ -39,9 +48,8 @@ belongs_to_agent(pid_t pid, const char *agent_id)
     }
     for (size_t at = 0; at < env.len; at += strnlen(env.data + at, env.len - at) + 1) {
         size_t len = strnlen(env.data + at, env.len - at);
-        if (len == sizeof name - 1 + strlen(agent_id) &&
-            memcmp(env.data + at, name, sizeof name - 1) == 0 &&
-            memcmp(env.data + at + sizeof name - 1, agent_id, strlen(agent_id)) == 0)
+        if (is_entry(env.data + at, len, "KCAP_REVIEWER=", launch->mark) ||
+            is_entry(env.data + at, len, "KCAP_FLOW_AGENT_ID=", launch->agent_id))
             return true;
     }
     return false;
@@ -50,7 +58,7 @@ belongs_to_agent(pid_t pid, const char *agent_id)
 /* The agent's processes outside the leader's group, and those of a group whose leader is gone.
  */
 static void
-kill_agent(const char *agent_id)
+kill_agent(const struct launch *launch)
 {
     DIR *proc = opendir("/proc");
     const struct dirent *entry;
@@ -58,7 +66,7 @@ kill_agent(const char *agent_id)
     while (proc && (entry = readdir(proc)) != NULL) {
         int64_t pid;
         if (text_to_int(entry->d_name, 2, INT32_MAX, &pid) && pid != getpid() &&
-            belongs_to_agent((pid_t)pid, agent_id))
+            belongs_to((pid_t)pid, launch))
             (void)kill((pid_t)pid, SIGKILL);
     }
     if (proc)
@@ -74,11 +82,10 @@ end_orphan(void *arg, const struct launch *launch)
     if (strcmp(launch->boot_id, boot_id) != 0)
         return 0;
     if (pid > 1 && util_start_ticks(pid) == launch->start_ticks) {
-        log_line("round %s: ending its reviewer, process %ld, of a kcap-flowd that was killed",
-                 launch->round_id, (long)pid);
+        log_line("ending process %ld, the reviewer of a kcap-flowd that was killed", (long)pid);
         (void)kill(-pid, SIGKILL);
     }
-    kill_agent(launch->agent_id);
+    kill_agent(launch);
     return 0;
 }
 

@@ -1,64 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Processes: their start, their streams, their end. */
 #include "config.h"
 
 #include "server/reviewer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/auto.h"
 #include "lib/spawn.h"
 #include "lib/text.h"
-#include "server/engine.h"
 #include "server/env.h"
 #include "server/log.h"
-#include "server/loop.h"
-#include "server/util.h"
+#include "server/reviewer_internal.h"
 
-#define LINGER_SEC 10  /* from its answer to its end, if it does not leave */
-#define TERM_SEC   3   /* from SIGTERM to SIGKILL */
-#define MAX_LINE   400 /* of its standard error, in a reason */
-
-/* The last line of a stream that was not blank. */
-struct last_line {
-    struct buf line; /* being read */
-    struct buf words;
-};
-
-struct reviewer {
-    struct reviewer *next;
-    struct reviewers *all;
-    char round_id[UTIL_ID_LEN + 1];
-    pid_t pid;
-    struct source input, output, errors;
-    struct buf unsent;
-    struct last_line said, complained; /* on standard output and error */
-    bool has_note;
-    int hopeless_status;
-    int64_t total_until_ns, idle_until_ns;
-    int64_t term_at_ns, kill_at_ns; /* steps of the ladder, UTIL_NEVER when not due */
-    bool given_up;                  /* the clocks do not count any more */
-};
-
-struct reviewers {
-    int epoll_fd;
-    const char *url;
-    struct clocks clocks;
-    struct reviewer *first;
-    struct reviewer *dead; /* freed by the next tick, when no event can name them */
-    struct reviewer_event *events, **events_end;
-};
+#define MAX_EXPLAINED 1000
 
 int
-reviewers_new(int epoll_fd, const char *url, const struct clocks *clocks,
-              struct reviewers **ret)
+reviewers_new(int epoll_fd, const char *url, const char *env_path, struct reviewers **ret)
 {
     struct reviewers *reviewers = calloc(1, sizeof *reviewers);
 
@@ -66,314 +30,307 @@ reviewers_new(int epoll_fd, const char *url, const struct clocks *clocks,
         return -ENOMEM;
     reviewers->epoll_fd = epoll_fd;
     reviewers->url = url;
-    reviewers->clocks = *clocks;
+    reviewers->env_path = env_path;
     reviewers->events_end = &reviewers->events;
     *ret = reviewers;
     return 0;
 }
 
-/* ---- events ---- */
-
-void
-reviewers_note_lost(struct reviewers *reviewers, const char *round_id, const char *result_text,
-                    bool gone, const char *reason)
-{
-    struct reviewer_event *event = calloc(1, sizeof *event);
-
-    if (!event)
-        return;
-    event->gone = gone;
-    event->result_text = result_text;
-    event->round_id = strdup(round_id);
-    event->reason = strdup(reason);
-    if (!event->round_id || !event->reason) {
-        free(event->round_id);
-        free(event->reason);
-        free(event);
-        return;
-    }
-    *reviewers->events_end = event;
-    reviewers->events_end = &event->next;
-}
-
-const struct reviewer_event *
-reviewers_event(const struct reviewers *reviewers)
-{
-    return reviewers->events;
-}
-
-void
-reviewers_drop_event(struct reviewers *reviewers)
-{
-    struct reviewer_event *event = reviewers->events;
-
-    reviewers->events = event->next;
-    if (!reviewers->events)
-        reviewers->events_end = &reviewers->events;
-    free(event->round_id);
-    free(event->reason);
-    free(event);
-}
-
-/* ---- pipes ---- */
-
-static void
-close_source(const struct reviewer *reviewer, struct source *source)
-{
-    int fd = loop_remove(reviewer->all->epoll_fd, source);
-
-    if (fd >= 0)
-        (void)close(fd);
-}
-
-static void
-send_input(struct source *source, uint32_t events)
-{
-    struct reviewer *reviewer = SOURCE_OWNER(source, struct reviewer, input);
-    ssize_t n = write(source->fd, buf_str(&reviewer->unsent), reviewer->unsent.len);
-
-    (void)events;
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n >= 0)
-        buf_shift(&reviewer->unsent, (size_t)n);
-    if (n < 0 || reviewer->unsent.len == 0)
-        close_source(reviewer, source);
-}
-
-static void
-keep_last_line(struct last_line *last, const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] != '\n') {
-            if (last->line.len < last->line.max)
-                buf_addc(&last->line, text[i]);
-            continue;
-        }
-        if (!text_is_blank(buf_str(&last->line))) {
-            buf_clear(&last->words);
-            buf_add(&last->words, buf_str(&last->line), last->line.len);
-        }
-        buf_clear(&last->line);
-    }
-}
-
-/* Reads what is there. Returns false at the end of the stream. */
-static bool
-read_output(struct reviewer *reviewer, int fd, struct last_line *last)
-{
-    char space[16384];
-    ssize_t n = read(fd, space, sizeof space);
-
-    if (n > 0) {
-        reviewer->idle_until_ns = util_now_ns() + reviewer->all->clocks.idle_sec * UTIL_SEC_NS;
-        keep_last_line(last, space, (size_t)n);
-    }
-    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
-}
-
-static void
-output_ready(struct source *source, uint32_t events)
-{
-    struct reviewer *reviewer = SOURCE_OWNER(source, struct reviewer, output);
-
-    (void)events;
-    if (!read_output(reviewer, source->fd, &reviewer->said))
-        close_source(reviewer, source);
-}
-
-static void
-errors_ready(struct source *source, uint32_t events)
-{
-    struct reviewer *reviewer = SOURCE_OWNER(source, struct reviewer, errors);
-
-    (void)events;
-    if (!read_output(reviewer, source->fd, &reviewer->complained))
-        close_source(reviewer, source);
-}
-
-static void
-reviewer_free(struct reviewer *reviewer)
-{
-    close_source(reviewer, &reviewer->input);
-    close_source(reviewer, &reviewer->output);
-    close_source(reviewer, &reviewer->errors);
-    buf_fini(&reviewer->unsent);
-    buf_fini(&reviewer->said.line);
-    buf_fini(&reviewer->said.words);
-    buf_fini(&reviewer->complained.line);
-    buf_fini(&reviewer->complained.words);
-    free(reviewer);
-}
-
-/* ---- starting ---- */
-
-/* A pipe whose end for us, ours, does not block. */
-static int
-make_pipe(struct reviewer *reviewer, struct source *source, int ours, int *ret_theirs)
-{
-    int ends[2];
-
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return -errno;
-    *ret_theirs = ends[1 - ours];
-    if (fcntl(ends[ours], F_SETFL, O_NONBLOCK) < 0 ||
-        loop_add(reviewer->all->epoll_fd, source, ends[ours],
-                 source == &reviewer->input ? 0 : EPOLLIN) < 0) {
-        (void)close(ends[ours]);
-        return -EIO;
-    }
-    return 0;
-}
-
-static int
-start_process(struct reviewer *reviewer, const struct flow *flow,
-              const struct vendor_plan *plan)
-{
-    AUTO_CLOSE int in = -1, out = -1, err = -1;
-    char **env = env_for_reviewer(reviewer->all->url, flow->agent_id);
-    struct spawn spawn = {.argv = plan->argv,
-                          .envp = (const char *const *)env,
-                          .dir = flow->cwd,
-                          .new_group = true};
-    int r = env ? 0 : -ENOMEM;
-
-    if (r == 0)
-        r = make_pipe(reviewer, &reviewer->input, 1, &in);
-    if (r == 0)
-        r = make_pipe(reviewer, &reviewer->output, 0, &out);
-    if (r == 0)
-        r = make_pipe(reviewer, &reviewer->errors, 0, &err);
-    spawn.stdin_fd = in;
-    spawn.stdout_fd = out;
-    spawn.stderr_fd = err;
-    if (r == 0)
-        r = spawn_start(&spawn, &reviewer->pid, NULL);
-    env_free(env);
-    return r;
-}
-
-int
-reviewers_start(struct reviewers *reviewers, const struct flow *flow, const struct round *round,
-                struct vendor_plan *plan, pid_t *ret_pid)
-{
-    struct reviewer *reviewer = calloc(1, sizeof *reviewer);
-    int64_t now_ns = util_now_ns();
-    int r;
-
-    if (!reviewer)
-        return -ENOMEM;
-    reviewer->all = reviewers;
-    (void)snprintf(reviewer->round_id, sizeof reviewer->round_id, "%s", round->id);
-    reviewer->input = (struct source){.fd = -1, .ready = send_input};
-    reviewer->output = (struct source){.fd = -1, .ready = output_ready};
-    reviewer->errors = (struct source){.fd = -1, .ready = errors_ready};
-    reviewer->said = (struct last_line){BUF_INIT(MAX_LINE), BUF_INIT(MAX_LINE)};
-    reviewer->complained = reviewer->said;
-    reviewer->has_note = plan->has_note;
-    reviewer->hopeless_status = plan->hopeless_status;
-    reviewer->total_until_ns = now_ns + reviewers->clocks.hard_ceiling_sec * UTIL_SEC_NS;
-    reviewer->idle_until_ns = now_ns + reviewers->clocks.idle_sec * UTIL_SEC_NS;
-    reviewer->term_at_ns = reviewer->kill_at_ns = UTIL_NEVER;
-    r = start_process(reviewer, flow, plan);
-    if (r < 0) {
-        reviewer_free(reviewer);
-        return r;
-    }
-    reviewer->unsent = plan->input;
-    plan->input = BUF_INIT(0);
-    reviewer->next = reviewers->first;
-    reviewers->first = reviewer;
-    *ret_pid = reviewer->pid;
-    return 0;
-}
-
-static struct reviewer *
-find(const struct reviewers *reviewers, const char *round_id)
+struct reviewer *
+reviewer_find(const struct reviewers *reviewers, const char *agent_id)
 {
     struct reviewer *reviewer = reviewers->first;
 
-    while (reviewer && strcmp(reviewer->round_id, round_id) != 0)
+    while (reviewer && strcmp(reviewer->agent_id, agent_id) != 0)
         reviewer = reviewer->next;
     return reviewer;
 }
 
-void
-reviewers_feed(struct reviewers *reviewers, const char *round_id)
-{
-    struct reviewer *reviewer = find(reviewers, round_id);
-    int fd = reviewer ? loop_remove(reviewers->epoll_fd, &reviewer->input) : -1;
+/* ---- streams ---- */
 
-    if (fd >= 0 && loop_add(reviewers->epoll_fd, &reviewer->input, fd, EPOLLOUT) < 0)
-        (void)close(fd); /* it reads the end of file and fails, which is noticed */
+/* Hands out whole lines. The clocks are looked at after each, so that a flood starves none. */
+static void
+take_lines(struct reviewer *reviewer, const char *bytes, size_t len)
+{
+    while (len > 0 && !reviewer->pipes.refused) {
+        const char *end = memchr(bytes, '\n', len);
+        size_t part = end ? (size_t)(end - bytes) : len;
+        buf_add(&reviewer->output, bytes, part);
+        if (!buf_ok(&reviewer->output)) {
+            reviewer->pipes.refused = true;
+            reviewer_refuse(reviewer, "protocol_error", "it wrote a line over 16 MiB");
+            return;
+        }
+        bytes += part + (end ? 1 : 0);
+        len -= part + (end ? 1 : 0);
+        if (!end)
+            return;
+        reviewer->vendor->line(reviewer, buf_str(&reviewer->output), reviewer->output.len);
+        buf_clear(&reviewer->output);
+        reviewer_look(reviewer, util_now_ns());
+    }
+}
+
+static void
+got_output(struct pipes *pipes, const char *bytes, size_t len)
+{
+    struct reviewer *reviewer =
+        (struct reviewer *)(void *)((char *)pipes - offsetof(struct reviewer, pipes));
+
+    if (reviewer->vendor->line && len > 0) {
+        take_lines(reviewer, bytes, len);
+    } else if (reviewer->vendor->line) {
+        if (!reviewer->exited) /* its end is near, or it is of no use any more */
+            ladder_begin_close(reviewer, &(struct loss){.result_text = ROUND_TEXT_DIED,
+                                                        .code = "server_exit",
+                                                        .reason = "it closed its output"});
+    } else if (len > 0) {
+        reviewer_sign(reviewer);
+        if (reviewer->output.max > 0)
+            buf_add(&reviewer->output, bytes, len);
+    }
+}
+
+static void
+got_complaint(struct pipes *pipes)
+{
+    struct reviewer *reviewer =
+        (struct reviewer *)(void *)((char *)pipes - offsetof(struct reviewer, pipes));
+
+    if (!reviewer->vendor->line)
+        reviewer_sign(reviewer);
+}
+
+/* ---- starting ---- */
+
+static void
+reviewer_free(struct reviewer *reviewer)
+{
+    reviewer_drop_turn(reviewer);
+    if (reviewer->state && reviewer->vendor->close)
+        reviewer->vendor->close(reviewer->state);
+    pipes_close(&reviewer->pipes);
+    buf_fini(&reviewer->output);
+    buf_fini(&reviewer->explained);
+    buf_fini(&reviewer->end_reason);
+    free(reviewer);
+}
+
+static int
+start_process(struct reviewer *reviewer, const struct settings *settings,
+              const struct vendor_plan *plan, struct reviewer_started *ret, struct buf *error)
+{
+    const struct env_wish wish = {
+        .env_path = reviewer->all->env_path,
+        .vendor_names = reviewer->vendor->env,
+        .more_names = json_get(settings_vendor(settings, reviewer->vendor->name), "env"),
+        .url = reviewer->all->url,
+        .agent_id = reviewer->vendor->knows_agent_id ? reviewer->agent_id : NULL,
+        .mark = ret->mark,
+        .more = plan->env};
+    struct spawn spawn = {.argv = (const char *const *)plan->argv,
+                          .dir = reviewer->job.who.dir,
+                          .new_group = true};
+    int theirs[3] = {-1, -1, -1};
+    char **env = NULL;
+    int r = env_for_reviewer(&wish, &env, &ret->env_names, error);
+
+    if (r == 0)
+        r = pipes_open(&reviewer->pipes, reviewer->all->epoll_fd, theirs);
+    if (r == 0) {
+        spawn.envp = (const char *const *)env;
+        spawn.stdin_fd = theirs[0];
+        spawn.stdout_fd = theirs[1];
+        spawn.stderr_fd = theirs[2];
+        r = spawn_start(&spawn, &reviewer->pid, NULL);
+        if (r < 0)
+            buf_addf(error, "%s cannot be started in %s: %s", plan->argv[0],
+                     reviewer->job.who.dir, strerror(-r));
+    }
+    for (int i = 0; i < 3; i++) {
+        if (theirs[i] >= 0)
+            (void)close(theirs[i]);
+    }
+    env_free(env);
+    return r;
+}
+
+static struct reviewer *
+reviewer_new(struct reviewers *reviewers, const struct vendor *vendor, struct assignment *job)
+{
+    struct reviewer *reviewer = calloc(1, sizeof *reviewer);
+
+    if (!reviewer) {
+        assignment_fini(job);
+        return NULL;
+    }
+    reviewer->all = reviewers;
+    reviewer->vendor = vendor;
+    reviewer->job = *job;
+    reviewer->has_job = true;
+    *job = (struct assignment){.prompt = NULL};
+    (void)snprintf(reviewer->agent_id, sizeof reviewer->agent_id, "%s",
+                   reviewer->job.who.agent_id);
+    pipes_init(&reviewer->pipes, got_output, got_complaint);
+    reviewer->output = BUF_INIT(vendor->line ? PIPES_MAX_LINE : vendor->max_output);
+    reviewer->explained = BUF_INIT(MAX_EXPLAINED);
+    reviewer->linger_until_ns = UTIL_NEVER;
+    watch_begin(&reviewer->watch, &reviewer->job.clocks, util_now_ns());
+    reviewer->watch.in_handshake = vendor->open != NULL;
+    return reviewer;
+}
+
+int
+reviewers_start(struct reviewers *reviewers, const struct settings *settings,
+                struct assignment *job, struct reviewer_started *ret, struct buf *error)
+{
+    const struct vendor *vendor = vendor_find(job->who.vendor);
+    struct vendor_plan plan = {.argc = 0};
+    struct reviewer *reviewer;
+    int r;
+
+    if (!vendor) {
+        buf_addf(error, "this kcap-flowd has no vendor \"%s\"", job->who.vendor);
+        assignment_fini(job);
+        return -ENOENT;
+    }
+    reviewer = reviewer_new(reviewers, vendor, job);
+    if (!reviewer)
+        return -ENOMEM;
+    r = util_new_id(ret->mark);
+    if (r == 0)
+        r = vendor->plan(settings, &reviewer->job, reviewers->url, &plan, error);
+    if (r == 0 && plan.failed)
+        r = -ENOMEM;
+    if (r == 0)
+        r = start_process(reviewer, settings, &plan, ret, error);
+    vendor_plan_fini(&plan);
+    if (r < 0) {
+        reviewer_free(reviewer);
+        return r;
+    }
+    reviewer->next = reviewers->first;
+    reviewers->first = reviewer;
+    ret->pid = reviewer->pid;
+    return 0;
+}
+
+void
+reviewers_feed(struct reviewers *reviewers, const char *agent_id)
+{
+    struct reviewer *reviewer = reviewer_find(reviewers, agent_id);
+
+    if (!reviewer)
+        return;
+    pipes_feed(&reviewer->pipes);
+    if (!reviewer->vendor->open)
+        reviewer_ready(reviewer);
+    else if (reviewer->vendor->open(reviewer, &reviewer->job) < 0)
+        reviewer_refuse(reviewer, "out_of_memory", NULL);
+}
+
+enum reviewer_place
+reviewers_place(const struct reviewers *reviewers, const char *agent_id)
+{
+    const struct reviewer *reviewer = reviewer_find(reviewers, agent_id);
+
+    if (!reviewer)
+        return REVIEWER_NONE;
+    return !reviewer->has_job && reviewer->ready && reviewer->vendor->keeps &&
+                   reviewer->rung == RUNG_NONE
+               ? REVIEWER_FREE
+               : REVIEWER_BUSY;
+}
+
+void
+reviewers_give(struct reviewers *reviewers, struct assignment *job)
+{
+    struct reviewer *reviewer = reviewer_find(reviewers, job->who.agent_id);
+
+    if (!reviewer || reviewer->has_job) {
+        assignment_fini(job);
+        return;
+    }
+    reviewer->job = *job;
+    reviewer->has_job = true;
+    reviewer->explained = BUF_INIT(MAX_EXPLAINED);
+    *job = (struct assignment){.prompt = NULL};
+    watch_begin(&reviewer->watch, &reviewer->job.clocks, util_now_ns());
+    reviewer_begin_turn(reviewer);
 }
 
 const char *
 reviewers_note(struct reviewers *reviewers, const char *round_id)
 {
-    struct reviewer *reviewer = find(reviewers, round_id);
+    struct reviewer *reviewer = reviewers->first;
 
-    if (!reviewer || !reviewer->has_note)
+    while (reviewer && (!reviewer->has_job || strcmp(reviewer->job.round.id, round_id) != 0))
+        reviewer = reviewer->next;
+    if (!reviewer || !reviewer->vendor->has_note)
         return NULL;
-    if (reviewer->output.fd >= 0) /* it was written before what we are asked for came */
-        (void)read_output(reviewer, reviewer->output.fd, &reviewer->said);
-    return reviewer->said.words.len > 0 ? buf_str(&reviewer->said.words) : NULL;
+    pipes_look(&reviewer->pipes); /* it was written before what we are asked for came */
+    return pipes_said(&reviewer->pipes.said);
+}
+
+/* ---- counting ---- */
+
+size_t
+reviewers_turns(const struct reviewers *reviewers)
+{
+    size_t count = 0;
+
+    for (const struct reviewer *reviewer = reviewers->first; reviewer;
+         reviewer = reviewer->next)
+        count += reviewer->has_job ? 1 : 0;
+    return count;
+}
+
+size_t
+reviewers_turns_of(const struct reviewers *reviewers, const char *session_id)
+{
+    size_t count = 0;
+
+    for (const struct reviewer *reviewer = reviewers->first; reviewer;
+         reviewer = reviewer->next) {
+        const char *theirs = reviewer->has_job ? reviewer->job.flow.session_id : NULL;
+        if (reviewer->has_job &&
+            strcmp(theirs ? theirs : "", session_id ? session_id : "") == 0)
+            count++;
+    }
+    return count;
+}
+
+size_t
+reviewers_count(const struct reviewers *reviewers)
+{
+    size_t count = 0;
+
+    for (const struct reviewer *reviewer = reviewers->first; reviewer;
+         reviewer = reviewer->next)
+        count++;
+    return count;
 }
 
 /* ---- ending ---- */
 
-static void
-begin_end(struct reviewer *reviewer, int64_t now_ns)
-{
-    if (reviewer->kill_at_ns != UTIL_NEVER)
-        return;
-    reviewer->given_up = true;
-    reviewer->term_at_ns = UTIL_NEVER;
-    reviewer->kill_at_ns = now_ns + TERM_SEC * UTIL_SEC_NS;
-    close_source(reviewer, &reviewer->input);
-    (void)kill(-reviewer->pid, SIGTERM);
-}
-
 void
-reviewers_finish(struct reviewers *reviewers, const char *round_id)
+reviewers_end(struct reviewers *reviewers, const char *agent_id)
 {
-    struct reviewer *reviewer = find(reviewers, round_id);
-
-    if (reviewer && !reviewer->given_up) {
-        reviewer->given_up = true;
-        reviewer->term_at_ns = util_now_ns() + LINGER_SEC * UTIL_SEC_NS;
-    }
-}
-
-void
-reviewers_end(struct reviewers *reviewers, const char *round_id)
-{
-    struct reviewer *reviewer = find(reviewers, round_id);
+    struct reviewer *reviewer = reviewer_find(reviewers, agent_id);
 
     if (reviewer)
-        begin_end(reviewer, util_now_ns());
+        ladder_begin(reviewer, &(struct loss){.result_text = ROUND_TEXT_STOPPED,
+                                              .code = "closed",
+                                              .reason = "the run was closed"});
 }
 
 void
 reviewers_end_all(struct reviewers *reviewers)
 {
-    for (struct reviewer *reviewer = reviewers->first; reviewer; reviewer = reviewer->next) {
-        if (!reviewer->given_up)
-            reviewers_note_lost(reviewers, reviewer->round_id, ROUND_TEXT_STOPPED, false,
-                                "kcap-flowd was told to stop");
-        begin_end(reviewer, util_now_ns());
-    }
-}
-
-static void
-give_up(struct reviewer *reviewer, int64_t now_ns, const char *clock, int64_t sec)
-{
-    char reason[96];
-
-    (void)snprintf(reason, sizeof reason, "%s (%lld s)", clock, (long long)sec);
-    log_line("round %s: %s", reviewer->round_id, reason);
-    reviewers_note_lost(reviewer->all, reviewer->round_id, ROUND_TEXT_STOPPED, false, reason);
-    begin_end(reviewer, now_ns);
+    for (struct reviewer *reviewer = reviewers->first; reviewer; reviewer = reviewer->next)
+        ladder_begin(reviewer, &(struct loss){.result_text = ROUND_TEXT_STOPPED,
+                                              .code = "server_stop",
+                                              .reason = "kcap-flowd was told to stop"});
 }
 
 static void
@@ -389,23 +346,9 @@ free_dead(struct reviewers *reviewers)
 void
 reviewers_tick(struct reviewers *reviewers, int64_t now_ns)
 {
-    const struct clocks *clocks = &reviewers->clocks;
-
     free_dead(reviewers);
-    for (struct reviewer *reviewer = reviewers->first; reviewer; reviewer = reviewer->next) {
-        if (reviewer->kill_at_ns <= now_ns) {
-            (void)kill(-reviewer->pid, SIGKILL);
-            reviewer->kill_at_ns = UTIL_NEVER - 1; /* done, and not to begin again */
-        } else if (reviewer->term_at_ns <= now_ns) {
-            log_line("round %s: the reviewer did not leave after its answer",
-                     reviewer->round_id);
-            begin_end(reviewer, now_ns);
-        } else if (!reviewer->given_up && reviewer->total_until_ns <= now_ns) {
-            give_up(reviewer, now_ns, "hard_ceiling", clocks->hard_ceiling_sec);
-        } else if (!reviewer->given_up && reviewer->idle_until_ns <= now_ns) {
-            give_up(reviewer, now_ns, "idle_timeout", clocks->idle_sec);
-        }
-    }
+    for (struct reviewer *reviewer = reviewers->first; reviewer; reviewer = reviewer->next)
+        reviewer_look(reviewer, now_ns);
 }
 
 int64_t
@@ -414,77 +357,70 @@ reviewers_deadline_ns(const struct reviewers *reviewers)
     int64_t until_ns = reviewers->dead ? 0 : UTIL_NEVER;
 
     for (const struct reviewer *reviewer = reviewers->first; reviewer;
-         reviewer = reviewer->next) {
-        until_ns =
-            util_earlier(until_ns, util_earlier(reviewer->term_at_ns, reviewer->kill_at_ns));
-        if (!reviewer->given_up)
-            until_ns = util_earlier(
-                until_ns, util_earlier(reviewer->total_until_ns, reviewer->idle_until_ns));
-    }
-    return until_ns;
-}
-
-size_t
-reviewers_count(const struct reviewers *reviewers)
-{
-    size_t count = 0;
-
-    for (const struct reviewer *reviewer = reviewers->first; reviewer;
          reviewer = reviewer->next)
-        count++;
-    return count;
+        until_ns = util_earlier(until_ns, reviewer_until_ns(reviewer));
+    return until_ns;
 }
 
 /* ---- the end of a process ---- */
 
-/* Returns whether no further try could do better. */
-static bool
-describe_end(const struct reviewer *reviewer, int status, struct buf *reason)
+static void
+lose_to_exit(struct reviewer *reviewer, int status)
 {
-    const struct buf *words = &reviewer->complained.words;
-    bool hopeless = reviewer->hopeless_status != 0 && WIFEXITED(status) &&
-                    WEXITSTATUS(status) == reviewer->hopeless_status && words->len > 0;
+    AUTO_BUF struct buf reason = BUF_INIT(8 * PIPES_MAX_SAID);
+    const char *words = pipes_said(&reviewer->pipes.complained);
+    bool hopeless = reviewer->vendor->hopeless_status != 0 && WIFEXITED(status) &&
+                    WEXITSTATUS(status) == reviewer->vendor->hopeless_status && words;
 
     if (WIFSIGNALED(status))
-        buf_addf(reason, "the reviewer was ended by signal %d", WTERMSIG(status));
+        buf_addf(&reason, "the reviewer was ended by signal %d", WTERMSIG(status));
     else if (!hopeless)
-        buf_addf(reason, "the reviewer left without submitting, exit status %d",
+        buf_addf(&reason, "the reviewer left without submitting, exit status %d",
                  WEXITSTATUS(status));
-    if (words->len > 0) {
-        buf_adds(reason, hopeless ? "" : ": ");
-        text_add_line(reason, words->data, words->len);
+    if (words) {
+        buf_adds(&reason, hopeless ? "" : ": ");
+        text_add_line(&reason, words, strlen(words));
     }
-    return hopeless;
+    reviewer_lose(reviewer, &(struct loss){.result_text = hopeless ? NULL : ROUND_TEXT_DIED,
+                                           .code = hopeless ? "refused" : "server_exit",
+                                           .reason = buf_str(&reason)});
+}
+
+/* Whether we are ending it for a reason of our own. */
+static bool
+is_being_ended(const struct reviewer *reviewer)
+{
+    return reviewer->rung != RUNG_NONE &&
+           !(reviewer->end.code && strcmp(reviewer->end.code, "server_exit") == 0);
 }
 
 static void
 reviewer_ended(struct reviewer *reviewer)
 {
-    AUTO_BUF struct buf reason = BUF_INIT(8 * MAX_LINE);
     struct reviewer **place = &reviewer->all->first;
     int status = 0;
-    bool hopeless;
 
     /* while its leader is not reaped, the group's number cannot be anybody else's */
     (void)kill(-reviewer->pid, SIGKILL);
     while (waitpid(reviewer->pid, &status, 0) < 0 && errno == EINTR)
         ;
-    if (reviewer->errors.fd >= 0) {
-        (void)read_output(reviewer, reviewer->errors.fd, &reviewer->complained);
-        keep_last_line(&reviewer->complained, "\n", 1);
+    reviewer->exited = true;
+    pipes_drain(&reviewer->pipes);
+    if (reviewer->has_job && reviewer->in_turn && reviewer->vendor->exited)
+        reviewer->vendor->exited(reviewer, status);
+    if (is_being_ended(reviewer)) {
+        struct loss loss = reviewer->end;
+        loss.reason = buf_str(&reviewer->end_reason);
+        reviewer_lose(reviewer, &loss);
+    } else {
+        lose_to_exit(reviewer, status);
     }
-    hopeless = describe_end(reviewer, status, &reason);
-    if (!reviewer->given_up)
-        log_line("round %s: %s", reviewer->round_id, buf_str(&reason));
-    reviewers_note_lost(reviewer->all, reviewer->round_id, hopeless ? NULL : ROUND_TEXT_DIED,
-                        true, buf_str(&reason));
+    reviewer_note_gone(reviewer);
 
     while (*place != reviewer)
         place = &(*place)->next;
     *place = reviewer->next;
-    close_source(reviewer, &reviewer->input);
-    close_source(reviewer, &reviewer->output);
-    close_source(reviewer, &reviewer->errors);
+    pipes_close(&reviewer->pipes);
     reviewer->next = reviewer->all->dead;
     reviewer->all->dead = reviewer;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/auto.h"
+#include "lib/paths.h"
 #include "server/http.h"
 #include "server/log.h"
 #include "server/orphan.h"
@@ -25,16 +26,18 @@
 #define ACCEPT_REST_MS      200
 #define RELISTEN_MS         250
 #define FORGET_SEC          (24 * 3600) /* from one look for old runs to the next */
-#define STOP_SEC            5           /* for reviewers to end when we are told to stop */
+#define SWEEP_SEC           60          /* at most, from one look for idle runs to the next */
+#define STOP_SEC            10          /* for reviewers to end when we are told to stop */
 
 struct server {
     struct turn turn; /* everything a turn works on */
     struct place *place;
     const struct server_options *options;
+    char *settings_path, *env_path, *definitions_dir;
     struct source listener, signals, removals;
     bool stopping;
     int64_t last_use_ns;
-    int64_t forget_at_ns;
+    int64_t forget_at_ns, sweep_at_ns;
     int64_t relisten_at_ns; /* the socket was removed; UTIL_NEVER: it is there */
     int64_t accept_at_ns;   /* out of descriptors: not before then; else 0 */
 };
@@ -172,13 +175,39 @@ note_of_round(void *arg, const char *round_id)
 }
 
 static int
+find_files(struct server *server)
+{
+    const char *dir = server->options->config_dir;
+
+    server->settings_path = paths_join(dir, "flowd.json");
+    server->env_path = paths_join(dir, "flowd.env");
+    server->definitions_dir = paths_join(dir, "flows");
+    return server->settings_path && server->env_path && server->definitions_dir ? 0 : -ENOMEM;
+}
+
+/* What is wrong with it now is said now, to whoever starts us. */
+static int
+check_settings(const struct server *server, struct buf *error)
+{
+    struct settings settings;
+    int r = settings_read(server->settings_path, &server->options->override, &settings, error);
+
+    settings_fini(&settings);
+    return r;
+}
+
+static int
 open_parts(struct server *server, struct buf *error)
 {
     struct turn *turn = &server->turn;
     int64_t idle_sec = server->options->idle_exit_sec;
-    int r;
+    int r = find_files(server);
 
     raise_descriptor_limit();
+    if (r == 0)
+        r = check_settings(server, error);
+    if (r < 0)
+        return r;
     r = store_open(server->place->store_path, &turn->engine.store, error);
     if (r < 0)
         return r;
@@ -198,8 +227,15 @@ open_parts(struct server *server, struct buf *error)
             (unsigned)(idle_sec < IDLE_CONNECTION_SEC ? idle_sec : IDLE_CONNECTION_SEC),
             &turn->http);
     if (r == 0)
-        r = reviewers_new(turn->epoll_fd, server->place->url, &server->options->clocks,
+        r = reviewers_new(turn->epoll_fd, server->place->url, server->env_path,
                           &turn->reviewers);
+    launcher_init(&turn->launcher, server->settings_path, &server->options->override);
+    turn->site = (struct api_site){.config_dir = server->options->config_dir,
+                                   .settings_path = server->settings_path,
+                                   .definitions_dir = server->definitions_dir,
+                                   .override = &server->options->override,
+                                   .reviewers = turn->reviewers,
+                                   .launcher = &turn->launcher};
     turn->engine.note = note_of_round;
     turn->engine.note_arg = turn->reviewers;
     return r;
@@ -221,6 +257,10 @@ close_parts(struct server *server)
         (void)close(fd);
     if (server->turn.epoll_fd >= 0)
         (void)close(server->turn.epoll_fd);
+    launcher_fini(&server->turn.launcher);
+    free(server->settings_path);
+    free(server->env_path);
+    free(server->definitions_dir);
     store_close(server->turn.engine.store);
     engine_fini(&server->turn.engine);
 }
@@ -229,7 +269,8 @@ static bool
 is_idle(struct server *server)
 {
     return http_connection_count(server->turn.http) == 0 &&
-           reviewers_count(server->turn.reviewers) == 0 && !turn_has_work(&server->turn);
+           reviewers_count(server->turn.reviewers) == 0 &&
+           launch_is_idle(&server->turn.launcher) && !turn_has_work(&server->turn);
 }
 
 /* Whether nobody came while the socket went out of sight. */
@@ -261,24 +302,63 @@ watch_listener(struct server *server)
                        EPOLLIN);
 }
 
-static void
-forget_old_runs(struct server *server)
+/* Runs a change of many runs at once. There is a next time when it fails. */
+static int
+change_all(struct server *server,
+           int (*change)(struct server *server, const struct settings *settings))
 {
-    struct engine *engine = &server->turn.engine;
-    int64_t keep_ms = server->options->keep_days * 24 * 3600 * 1000;
-    int r;
+    AUTO_BUF struct buf error = BUF_INIT(8192);
+    struct store *store = server->turn.engine.store;
+    struct settings settings;
+    int r = settings_read(server->settings_path, &server->options->override, &settings, &error);
 
-    if (server->forget_at_ns > util_now_ns())
-        return;
-    server->forget_at_ns = util_now_ns() + FORGET_SEC * UTIL_SEC_NS;
-    r = store_begin(engine->store);
+    if (r < 0)
+        log_line("%s", buf_str(&error)); /* the defaults are in force */
+    r = store_begin(store);
     if (r == 0)
-        r = engine_forget(engine, util_wall_ms() - keep_ms);
+        r = change(server, &settings);
     if (r == 0)
-        r = store_commit(engine->store);
-    if (r < 0) { /* there is a next time */
-        log_line("old runs could not be removed: %s", store_error(engine->store));
-        store_rollback(engine->store);
+        r = store_commit(store);
+    if (r < 0) {
+        log_line("old runs could not be looked after: %s", store_error(store));
+        store_rollback(store);
+        engine_drop_effects(&server->turn.engine, 0);
+    }
+    settings_fini(&settings);
+    return r;
+}
+
+static int
+forget_old(struct server *server, const struct settings *settings)
+{
+    return engine_forget(&server->turn.engine,
+                         util_wall_ms() - settings->keep_days * 24 * 3600 * 1000);
+}
+
+static int
+end_idle(struct server *server, const struct settings *settings)
+{
+    int64_t now_ms = util_wall_ms(), next_ms;
+    int r = engine_end_idle(&server->turn.engine, settings->idle_ttl_sec, now_ms, &next_ms);
+
+    if (r == 0 && next_ms - now_ms < SWEEP_SEC * 1000)
+        server->sweep_at_ns = util_now_ns() + (next_ms - now_ms + 1) * (UTIL_SEC_NS / 1000);
+    return r;
+}
+
+static void
+look_after_old_runs(struct server *server)
+{
+    int64_t now_ns = util_now_ns();
+
+    if (server->forget_at_ns <= now_ns) {
+        server->forget_at_ns = now_ns + FORGET_SEC * UTIL_SEC_NS;
+        (void)change_all(server, forget_old);
+    }
+    if (server->sweep_at_ns <= now_ns) {
+        server->sweep_at_ns = now_ns + SWEEP_SEC * UTIL_SEC_NS;
+        if (change_all(server, end_idle) == 0)
+            turn_carry_out(&server->turn);
     }
 }
 
@@ -293,14 +373,14 @@ step(struct server *server)
     http_expire_waits(turn->http, now_ns);
     http_run(turn->http);
     turn_run(turn);
-    forget_old_runs(server);
+    look_after_old_runs(server);
     look_after_socket(server);
     if (server->stopping)
         return false;
     until_ns = util_earlier(
         turn_deadline_ns(turn),
         util_earlier(http_deadline_ns(turn->http), reviewers_deadline_ns(turn->reviewers)));
-    until_ns = util_earlier(until_ns, server->forget_at_ns);
+    until_ns = util_earlier(until_ns, util_earlier(server->forget_at_ns, server->sweep_at_ns));
     until_ns = util_earlier(until_ns, server->relisten_at_ns);
     if (!is_idle(server)) {
         server->last_use_ns = util_now_ns();

@@ -10,8 +10,8 @@
 
 struct server_options {
     int64_t idle_exit_sec;
-    int64_t keep_days; /* of runs, from their end */
-    struct clocks clocks;
+    struct settings_override override;
+    const char *config_dir; /* of flowd.json, flowd.env and flows/ */
 };
 
 /* Serves until a signal, or until nobody has come for idle_exit_sec. listening is called when

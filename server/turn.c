@@ -73,7 +73,9 @@ handle_request(struct turn *turn, struct request *request)
                              .body = buf_str(&request->body),
                              .body_len = request->body.len,
                              .wait_sec_text = request->wait_sec_text,
-                             .may_wait = !request->waited};
+                             .repo_root = request->repo_root,
+                             .may_wait = !request->waited,
+                             .site = &turn->site};
     struct handled *handled = calloc(1, sizeof *handled);
     size_t effects = engine->effect_count;
     bool keep;
@@ -108,15 +110,33 @@ apply_shown(struct turn *turn)
     return r;
 }
 
+/* What the rules say no to is no fault of the store: the reviewer said it too late. */
+static int
+apply_verdict(struct turn *turn, const struct reviewer_event *event)
+{
+    int r = engine_result(&turn->engine, event->agent_id, event->token, event->verdict,
+                          event->text);
+
+    if (r > ENGINE_UNKNOWN_FLOW || r < ENGINE_RUN_FAILED)
+        return r;
+    log_line("round %s: a result on standard output came too late", event->round_id);
+    return 0;
+}
+
 static int
 apply_event(struct turn *turn, const struct reviewer_event *event)
 {
-    int r =
-        engine_round_lost(&turn->engine, event->round_id, event->result_text, event->reason);
-
-    if (r == 0 && event->gone)
-        r = store_remove_launch(turn->engine.store, event->round_id);
-    return r;
+    switch (event->kind) {
+    case REVIEWER_LOST:
+        return engine_round_lost(&turn->engine, event->round_id, &event->loss);
+    case REVIEWER_VERDICT:
+        return apply_verdict(turn, event);
+    case REVIEWER_COST:
+        return engine_round_cost(&turn->engine, event->round_id, event->microusd);
+    case REVIEWER_GONE:
+        return store_remove_launch(turn->engine.store, event->agent_id, event->pid);
+    }
+    return 0;
 }
 
 static int
@@ -136,8 +156,8 @@ apply_events(struct turn *turn, size_t *ret_count)
 
 /* ---- after it ---- */
 
-static void
-carry_out(struct turn *turn)
+void
+turn_carry_out(struct turn *turn)
 {
     struct engine *engine = &turn->engine;
 
@@ -145,7 +165,7 @@ carry_out(struct turn *turn)
         const struct effect *effect = &engine->effects[i];
         switch (effect->kind) {
         case EFFECT_START:
-            launch_prepare(&turn->launcher, engine->store, turn->reviewers, effect->id);
+            launch_add(&turn->launcher, engine->store, turn->reviewers, effect->id);
             break;
         case EFFECT_FINISH:
             reviewers_finish(turn->reviewers, effect->id);
@@ -159,7 +179,6 @@ carry_out(struct turn *turn)
         }
     }
     engine_drop_effects(engine, 0);
-    launch_commit(&turn->launcher, engine->store, turn->reviewers);
 }
 
 static void
@@ -189,8 +208,10 @@ turn_run(struct turn *turn)
     bool on_disk;
 
     if (!turn_has_work(turn) ||
-        (!http_has_pending(turn->http) && util_now_ns() < turn->retry_at_ns))
+        (!http_has_pending(turn->http) && util_now_ns() < turn->retry_at_ns)) {
+        launch_run(&turn->launcher, store, turn->reviewers);
         return;
+    }
     on_disk = store_begin(store) == 0 && apply_shown(turn) == 0;
     while ((request = http_take_pending(turn->http)) != NULL) {
         if (!on_disk) {
@@ -218,6 +239,7 @@ turn_run(struct turn *turn)
         finish_request(first, on_disk);
         first = next;
     }
-    carry_out(turn);
+    turn_carry_out(turn);
+    launch_run(&turn->launcher, store, turn->reviewers);
     http_run(turn->http);
 }

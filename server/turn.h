@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "server/api.h"
 #include "server/engine.h"
 #include "server/http.h"
 #include "server/launch.h"
@@ -20,11 +21,14 @@ struct turn {
     struct http *http;
     struct reviewers *reviewers;
     struct launcher launcher;
+    struct api_site site;
     int64_t retry_at_ns; /* after a failed commit; 0: none failed */
 };
 
 bool turn_has_work(const struct turn *turn);
 int64_t turn_deadline_ns(const struct turn *turn);
 void turn_run(struct turn *turn);
+/* Carries out the effects of what is on disk. */
+void turn_carry_out(struct turn *turn);
 
 #endif

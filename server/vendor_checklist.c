@@ -5,6 +5,7 @@
 #include "server/vendor.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "lib/auto.h"
 #include "lib/json.h"
@@ -12,37 +13,47 @@
 
 #define EXIT_HOPELESS 3 /* see kcap-checklist(1) */
 
-/* A context and instructions of 4 MiB together, each byte as \u00XX at worst. */
-#define MAX_INPUT ((size_t)32 << 20)
-
 static int
-plan(const struct flow *flow, const struct round *round, struct vendor_plan *ret,
-     struct buf *error)
+plan(const struct settings *settings, const struct assignment *job, const char *url,
+     struct vendor_plan *ret, struct buf *error)
 {
-    AUTO_JSON cJSON *job = cJSON_CreateObject();
-    AUTO_FREE char *text = NULL;
+    AUTO_FREE char *program = paths_program("kcap-checklist");
 
-    ret->input = BUF_INIT(MAX_INPUT);
-    ret->program = paths_program("kcap-checklist");
-    if (!ret->program) {
+    (void)settings;
+    (void)job;
+    (void)url;
+    if (!program) {
         buf_adds(error, "kcap-checklist is not beside kcap-flowd: install it there");
         return -ENOENT;
     }
-    ret->argv[0] = ret->program;
-    ret->argv[1] = "--job";
-    ret->argv[2] = NULL;
-    ret->has_note = true;
-    ret->hopeless_status = EXIT_HOPELESS;
-
-    if (!json_add_str(job, "round_token", round->token) ||
-        !json_add_str(job, "dir", flow->cwd) ||
-        !json_add_str(job, "target_kind", flow->target_kind) ||
-        !json_add_str(job, "target_ref", flow->target_ref) ||
-        !json_add_str(job, "context", round->context) ||
-        !json_add_str(job, "instructions", round->instructions) || !(text = json_print(job)))
-        return -ENOMEM;
-    buf_adds(&ret->input, text);
-    return buf_ok(&ret->input) ? 0 : -ENOMEM;
+    vendor_plan_add(ret, program);
+    vendor_plan_add(ret, "--job");
+    return 0;
 }
 
-const struct vendor vendor_checklist = {.name = "checklist", .plan = plan};
+static void
+turn(struct reviewer *reviewer, const struct assignment *job, const char *prompt)
+{
+    AUTO_JSON cJSON *input = cJSON_CreateObject();
+    AUTO_FREE char *text = NULL;
+
+    (void)prompt;
+    if (json_add_str(input, "round_token", job->round.token) &&
+        json_add_str(input, "dir", job->who.dir) &&
+        json_add_str(input, "target_kind", job->flow.target_kind) &&
+        json_add_str(input, "target_ref", job->flow.target_ref) &&
+        json_add_str(input, "context", job->round.context) &&
+        json_add_str(input, "instructions", job->round.instructions) &&
+        (text = json_print(input)) != NULL)
+        reviewer_send(reviewer, text, strlen(text));
+    reviewer_end_input(reviewer); /* without input it fails, which is noticed */
+}
+
+const struct vendor vendor_checklist = {
+    .name = "checklist",
+    .knows_agent_id = true,
+    .has_note = true,
+    .hopeless_status = EXIT_HOPELESS,
+    .plan = plan,
+    .turn = turn,
+};

@@ -61,11 +61,10 @@ class Api(unittest.TestCase):
 
     def test_routes(self):
         self.assertEqual(self.flowd.request("GET", "/auth/config"), (200, {"provider": "None"}))
-        for path in ("/", "/api", "/api/flows/", "/api/flows/a/b", "/api/daemons",
+        for path in ("/", "/api", "/api/flows/", "/api/flows/a/b",
                      "/api/flows//rounds", "/api/flows/a/rounds/", "/api/flows/session/",
                      "/api/flows/%00", "/api/flows/%zz", "/api/flows/%4", "/api/flows/%ff"):
             self.uncoded(404, "GET", path)
-        self.uncoded(404, "POST", "/api/flows/review/start")
         for method, path in (("POST", "/auth/config"), ("GET", START), ("GET", RESULT),
                              ("DELETE", "/api/flows/abc"), ("PUT", "/api/flows/abc/close")):
             self.uncoded(405, method, path)
@@ -105,10 +104,9 @@ class Api(unittest.TestCase):
     def test_start_is_refused(self):
         good = self.flowd.start_body(self.flowd.dir)
         self.refused(404, "unknown_definition", "POST", START, dict(good, kind="dance"))
-        self.refused(404, "unknown_definition", "POST", START,
-                     dict(good, definition_yaml="id: x"))
+        self.refused(400, "invalid_request", "POST", START, dict(good, definition_yaml="id: x"))
         self.assertIn("checklist", self.refused(
-            400, "reviewer_vendor_unavailable", "POST", START, dict(good, vendor="codex")))
+            400, "reviewer_vendor_unavailable", "POST", START, dict(good, vendor="command")))
         self.assertIn("checklist", self.refused(
             400, "unknown_vendor", "POST", START, dict(good, vendor="no\x1bbody")))
         self.refused(400, "reviewer_model_unavailable", "POST", START, dict(good, model="m"))

@@ -7,12 +7,32 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import flowd  # noqa: E402
+
+# As version 1 of the store made it.
+SCHEMA_1 = """
+CREATE TABLE flows ( id TEXT PRIMARY KEY, definition_id TEXT NOT NULL, target_kind TEXT NOT NULL,
+  target_ref TEXT NOT NULL, target_title TEXT NOT NULL, session_id TEXT, cwd TEXT NOT NULL,
+  requested_vendor TEXT, status TEXT NOT NULL, round_count INTEGER NOT NULL, end_shown INTEGER NOT
+  NULL DEFAULT 0, started_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX flows_by_session ON flows (session_id, updated_ms);
+CREATE TABLE participants ( flow_id TEXT NOT NULL REFERENCES flows, role TEXT NOT NULL, vendor TEXT
+  NOT NULL, agent_id TEXT NOT NULL UNIQUE, PRIMARY KEY (flow_id, role)) WITHOUT ROWID;
+CREATE TABLE rounds ( id TEXT PRIMARY KEY, flow_id TEXT NOT NULL REFERENCES flows, number INTEGER
+  NOT NULL, token TEXT NOT NULL, context TEXT NOT NULL, instructions TEXT, status TEXT NOT NULL,
+  result_kind TEXT, result_text TEXT, reason TEXT, started_ms INTEGER NOT NULL, ended_ms INTEGER,
+  UNIQUE (flow_id, number), UNIQUE (flow_id, token)) WITHOUT ROWID;
+CREATE INDEX rounds_open ON rounds (status) WHERE ended_ms IS NULL;
+CREATE TABLE launches ( round_id TEXT PRIMARY KEY REFERENCES rounds, agent_id TEXT NOT NULL, pid
+  INTEGER NOT NULL, start_ticks INTEGER NOT NULL, boot_id TEXT NOT NULL) WITHOUT ROWID;
+PRAGMA user_version = 1;
+"""
 
 
 class Started:
@@ -164,7 +184,9 @@ class Start(unittest.TestCase):
             served = flowd.Flowd(*arguments, place=self.place)
             status, _ = served.request("GET", "/api/flows/%s" % runs[0])
             self.assertEqual(status, 200 if kept else 404, (arguments, days))
-            self.assertEqual(served.status(runs[1])["status"], "waiting")  # open: never
+            idle = served.status(runs[1])  # open: closed at last, and kept from then on
+            self.assertEqual((idle["status"], idle["end_reason"].split(":")[0]),
+                             ("closed", "idle_ttl"))
             served.process.terminate()
             served.close()
             with sqlite3.connect(os.path.join(self.place.state, "flowd.db")) as store:
@@ -174,6 +196,33 @@ class Start(unittest.TestCase):
                     (runs[0],)).fetchone()
             store.close()
             self.assertEqual(left, 2 if kept else 0)
+
+    def test_older_store_is_brought_up_to_date(self):
+        os.makedirs(self.place.state, 0o700)
+        path = os.path.join(self.place.state, "flowd.db")
+        now_ms = int(time.time() * 1000)
+        with sqlite3.connect(path) as store:
+            store.executescript(SCHEMA_1)
+            store.execute("INSERT INTO flows VALUES ('f', 'code-review', 'k', 'r', 't', 's', '/',"
+                          " NULL, 'waiting', 1, 0, ?1, ?1)", (now_ms,))
+            store.execute("INSERT INTO participants VALUES ('f', 'reviewer', 'checklist', 'a')")
+            store.execute("INSERT INTO rounds VALUES ('o', 'f', 1, 'token', 'c', NULL, 'findings',"
+                          " 'findings', 'text', 'note', ?1, ?1)", (now_ms,))
+            store.execute("INSERT INTO launches VALUES ('o', 'a', 999999, 1, 'another boot')")
+        store.close()
+        served = flowd.Flowd(place=self.place)
+        self.addCleanup(served.end)
+        status = served.status("f")
+        self.assertEqual((status["round_result_text"], status["round_note"]), ("text", "note"))
+        self.assertEqual(status["participants"], [
+            {"role": "reviewer", "vendor": "checklist", "model": "", "stopped": False}])
+        answer = served.request("POST", "/api/flows/f/rounds", {"context": "again"})[1]
+        self.assertEqual(answer["round_number"], 2)
+        served.finished("f")
+        with sqlite3.connect(path) as store:
+            self.assertEqual(store.execute("PRAGMA user_version").fetchone(), (2,))
+            self.assertEqual(store.execute("PRAGMA integrity_check").fetchone(), ("ok",))
+        store.close()
 
     def test_newer_store_is_refused(self):
         os.makedirs(self.place.state, 0o700)

@@ -67,6 +67,30 @@ class Place:
         if "KCAP_WRAP" in os.environ:
             self.env["KCAP_WRAP"] = os.environ["KCAP_WRAP"]
 
+    def configure(self, settings=None, env=None, flows=None):
+        """Writes flowd.json (from an object or text), flowd.env, and flows/NAME.yaml."""
+        config = os.path.join(self.dir, ".config", "kcap")
+        os.makedirs(os.path.join(config, "flows"), exist_ok=True)
+        files = {"flows/%s.yaml" % name: text for name, text in (flows or {}).items()}
+        if settings is not None:
+            files["flowd.json"] = settings if isinstance(settings, str) else json.dumps(settings)
+        if env is not None:
+            files["flowd.env"] = env
+        for name, text in files.items():
+            path = os.path.join(config, name)
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+            os.chmod(path, 0o600)
+        return config
+
+    def script(self, name, text):
+        """An executable Python script."""
+        path = os.path.join(self.dir, name)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("#!%s\n%s" % (sys.executable, text))
+        os.chmod(path, 0o755)
+        return path
+
     def remove(self):
         shutil.rmtree(self.dir, ignore_errors=True)
 
@@ -101,6 +125,17 @@ class Place:
     def start(self, repo_dir, **more):
         status, answer = self.request(
             "POST", "/api/flows/review/start/v2", self.start_body(repo_dir, **more))
+        assert status == 200, (status, answer)
+        return answer
+
+    def submit(self, run, **more):
+        status, answer = self.request("POST", "/api/flows/%s/rounds" % run,
+                                      dict({"context": "again", "async": True}, **more))
+        assert status == 200, (status, answer)
+        return answer
+
+    def close_run(self, run):
+        status, answer = self.request("POST", "/api/flows/%s/close" % run)
         assert status == 200, (status, answer)
         return answer
 

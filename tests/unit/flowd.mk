@@ -3,6 +3,7 @@ EXTRA_DIST += tests/support/flowd.py
 flowd_process_tests = \
 	tests/process/test_checklist_changes.py \
 	tests/process/test_flowd_api.py \
+	tests/process/test_flowd_command.py \
 	tests/process/test_flowd_end.py \
 	tests/process/test_flowd_round.py \
 	tests/process/test_flowd_start.py

@@ -12,7 +12,9 @@
 
 static char dir[64], path[80];
 static struct engine engine;
+static struct definition definition;
 static struct flow flow;
+static struct participant who;
 static struct round begun;
 
 static void
@@ -46,7 +48,9 @@ teardown(void)
 {
     char companion[96];
 
+    definition_fini(&definition);
     flow_fini(&flow);
+    participant_fini(&who);
     round_fini(&begun);
     close_store();
     (void)unlink(path);
@@ -57,24 +61,80 @@ teardown(void)
     ck_assert_int_eq(rmdir(dir), 0);
 }
 
-/* Starts a run; flow and round are it. */
 static void
-start_run(void)
+set_text(char **place, const char *text)
 {
-    const struct start start = {.definition_id = "code-review",
+    free(*place);
+    *place = strdup(text);
+    ck_assert_ptr_nonnull(*place);
+}
+
+/* Starts a run of the definition; flow, who (the first) and begun are it. */
+static void
+start_defined(void)
+{
+    const struct start start = {.definition = &definition,
                                 .target_kind = "k",
                                 .target_ref = "r",
                                 .target_title = "t",
                                 .context = "c",
                                 .session_id = "s",
-                                .vendor = "checklist",
                                 .cwd = "/"};
 
     flow_fini(&flow);
+    participant_fini(&who);
     round_fini(&begun);
     ck_assert_int_eq(store_begin(engine.store), 0);
     ck_assert_int_eq(engine_start(&engine, &start, &flow, &begun), 0);
+    ck_assert_int_eq(
+        store_get_participant(engine.store, flow.id, definition.participants[0].role, &who), 0);
     ck_assert_int_eq(store_commit(engine.store), 0);
+}
+
+static void
+start_run(void)
+{
+    struct buf error = BUF_INIT(1000);
+
+    definition_fini(&definition);
+    ck_assert_int_eq(definition_find(NULL, "code-review", &definition, &error), 0);
+    set_text(&definition.participants[0].vendor, "checklist");
+    start_defined();
+}
+
+/* One from YAML; every participant without a vendor is the checklist. */
+static void
+start_yaml(const char *yaml)
+{
+    struct buf error = BUF_INIT(1000);
+
+    definition_fini(&definition);
+    ck_assert_msg(definition_from_yaml(yaml, strlen(yaml), "y", &definition, &error) == 0, "%s",
+                  buf_str(&error));
+    for (size_t i = 0; i < definition.participant_count; i++)
+        set_text(&definition.participants[i].vendor, "checklist");
+    start_defined();
+}
+
+static int
+lose(const char *text, const char *reason)
+{
+    return engine_round_lost(&engine, begun.id,
+                             &(struct loss){.result_text = text,
+                                            .code = "code",
+                                            .reason = reason,
+                                            .silence_ms = 5,
+                                            .elapsed_ms = 7});
+}
+
+static int
+submit(const char *role, struct round *ret)
+{
+    struct flow same = {0};
+    int r = engine_submit(&engine, flow.id, role, "c", "i", &same, ret);
+
+    flow_fini(&same);
+    return r;
 }
 
 static const char *
@@ -104,7 +164,7 @@ flow_status(void)
 static int
 result(const char *token, const char *kind, const char *text)
 {
-    return engine_result(&engine, flow.agent_id, token, kind, text);
+    return engine_result(&engine, who.agent_id, token, kind, text);
 }
 
 START_TEST(a_start_has_its_effects)
@@ -118,7 +178,7 @@ START_TEST(a_start_has_its_effects)
     ck_assert_str_eq(flow_status(), "running");
     ck_assert_int_eq(begun.number, 1);
     ck_assert_str_ne(begun.token, begun.id);
-    ck_assert_str_ne(flow.agent_id, flow.id);
+    ck_assert_str_ne(who.agent_id, flow.id);
 }
 END_TEST
 
@@ -145,20 +205,30 @@ START_TEST(rounds_one_after_the_other)
     struct round second = {0};
 
     start_run();
-    ck_assert_int_eq(engine_submit(&engine, flow.id, "c", NULL, &same, &second),
-                     ENGINE_ROUND_IN_PROGRESS);
+    ck_assert_int_eq(submit(NULL, &second), ENGINE_ROUND_IN_PROGRESS);
     ck_assert_int_eq(result(begun.token, "clean", NULL), 0);
-    ck_assert_int_eq(engine_submit(&engine, flow.id, "c", "i", &same, &second), 0);
+    ck_assert_int_eq(submit("judge", &second), ENGINE_UNKNOWN_PARTICIPANT);
+    ck_assert_int_eq(submit("reviewer", &second), 0);
     ck_assert_int_eq(second.number, 2);
     ck_assert_str_ne(second.token, begun.token);
     ck_assert_int_eq(result(begun.token, "findings", "late"), ENGINE_STALE_ROUND_TOKEN);
     ck_assert_str_eq(round_status(), "running");
-    ck_assert_int_eq(engine_submit(&engine, "x", "c", NULL, &same, &second),
+    ck_assert_int_eq(engine_submit(&engine, "x", NULL, "c", NULL, &same, &second),
                      ENGINE_UNKNOWN_FLOW);
     round_fini(&second);
     flow_fini(&same);
 }
 END_TEST
+
+static bool
+has_end_effect(void)
+{
+    for (size_t i = 0; i < engine.effect_count; i++) {
+        if (engine.effects[i].kind == EFFECT_END)
+            return strcmp(engine.effects[i].id, who.agent_id) == 0;
+    }
+    return false;
+}
 
 START_TEST(close_cancels)
 {
@@ -169,16 +239,14 @@ START_TEST(close_cancels)
     ck_assert_int_eq(engine_close(&engine, flow.id, &closed), 0);
     ck_assert_str_eq(closed.status, "closed");
     ck_assert_str_eq(round_status(), "cancelled");
-    ck_assert_uint_eq(engine.effect_count, 2);
-    ck_assert_int_eq(engine.effects[1].kind, EFFECT_END);
+    ck_assert(has_end_effect());
     flow_fini(&closed);
     engine_drop_effects(&engine, 0);
     ck_assert_int_eq(engine_close(&engine, flow.id, &closed), 0);
-    ck_assert_uint_eq(engine.effect_count, 0);
+    ck_assert(has_end_effect());
     ck_assert_int_eq(result(begun.token, "clean", NULL), ENGINE_NO_ACTIVE_FLOW);
     flow_fini(&closed);
-    ck_assert_int_eq(engine_submit(&engine, flow.id, "c", NULL, &closed, &begun),
-                     ENGINE_RUN_CLOSED);
+    ck_assert_int_eq(submit(NULL, &begun), ENGINE_RUN_CLOSED);
 }
 END_TEST
 
@@ -187,11 +255,14 @@ START_TEST(a_lost_round_leaves_the_run_open)
     struct round lost = {0};
 
     start_run();
-    ck_assert_int_eq(engine_round_lost(&engine, begun.id, ROUND_TEXT_DIED, "why"), 0);
+    ck_assert_int_eq(lose(ROUND_TEXT_DIED, "why"), 0);
     ck_assert_int_eq(store_get_round(engine.store, begun.id, &lost), 0);
     ck_assert_str_eq(lost.status, "unclear");
     ck_assert_str_eq(lost.result_text, "participant_died");
     ck_assert_str_eq(lost.reason, "why");
+    ck_assert_str_eq(lost.reason_code, "code");
+    ck_assert_int_eq(lost.silence_ms, 5);
+    ck_assert_int_eq(lost.elapsed_ms, 7);
     ck_assert_str_eq(flow_status(), "waiting");
     round_fini(&lost);
     ck_assert_int_eq(result(begun.token, "clean", NULL), ENGINE_STALE_ROUND_TOKEN);
@@ -202,7 +273,7 @@ START_TEST(a_result_is_not_lost_afterwards)
 {
     start_run();
     ck_assert_int_eq(result(begun.token, "clean", NULL), 0);
-    ck_assert_int_eq(engine_round_lost(&engine, begun.id, ROUND_TEXT_DIED, "why"), 0);
+    ck_assert_int_eq(lose(ROUND_TEXT_DIED, "why"), 0);
     ck_assert_str_eq(round_status(), "clean");
 }
 END_TEST
@@ -212,7 +283,7 @@ START_TEST(what_can_only_fail_again_has_failed)
     struct round lost = {0};
 
     start_run();
-    ck_assert_int_eq(engine_round_lost(&engine, begun.id, NULL, "no such commit"), 0);
+    ck_assert_int_eq(lose(NULL, "no such commit"), 0);
     ck_assert_int_eq(store_get_newest_round(engine.store, flow.id, &lost), 0);
     ck_assert_str_eq(lost.status, "failed");
     ck_assert_str_eq(lost.reason, "no such commit");
@@ -250,20 +321,24 @@ END_TEST
 /* Open, just closed, or with a reviewer that has not been seen to end: all stay. */
 START_TEST(only_old_closed_runs_are_forgotten)
 {
-    struct launch launch = {.round_id = NULL};
+    struct launch launch;
     struct flow closed = {0}, found = {0};
 
     start_run();
     ck_assert_int_eq(engine_forget(&engine, INT64_MAX), 0);
     ck_assert_int_eq(store_get_flow(engine.store, flow.id, &found), 0);
     flow_fini(&found);
-    launch = (struct launch){.round_id = begun.id, .agent_id = flow.agent_id, .boot_id = dir};
+    launch = (struct launch){.agent_id = who.agent_id, .mark = dir, .boot_id = dir, .pid = 7};
     ck_assert_int_eq(store_add_launch(engine.store, &launch), 0);
     ck_assert_int_eq(engine_close(&engine, flow.id, &closed), 0);
     ck_assert_int_eq(engine_forget(&engine, INT64_MAX), 0);
     ck_assert_int_eq(store_get_flow(engine.store, flow.id, &found), 0);
     flow_fini(&found);
-    ck_assert_int_eq(store_remove_launch(engine.store, begun.id), 0);
+    ck_assert_int_eq(store_remove_launch(engine.store, who.agent_id, 8), 0);
+    ck_assert_int_eq(engine_forget(&engine, INT64_MAX), 0);
+    ck_assert_int_eq(store_get_flow(engine.store, flow.id, &found), 0);
+    flow_fini(&found);
+    ck_assert_int_eq(store_remove_launch(engine.store, who.agent_id, 7), 0);
     ck_assert_int_eq(engine_forget(&engine, closed.updated_ms), 0);
     ck_assert_int_eq(store_get_flow(engine.store, flow.id, &found), 0);
     flow_fini(&found);
@@ -302,15 +377,12 @@ START_TEST(an_end_is_listed_until_it_was_shown)
     start_run();
     ck_assert_int_eq(engine_close(&engine, flow.id, &closed), 0);
     flow_fini(&closed);
-    ck_assert_int_eq(
-        store_each_session_flow(engine.store, "other", FLOW_CLOSED, count_flow, &count), 0);
+    ck_assert_int_eq(store_each_session_flow(engine.store, "other", count_flow, &count), 0);
     ck_assert_int_eq(count, 0);
-    ck_assert_int_eq(
-        store_each_session_flow(engine.store, "s", FLOW_CLOSED, count_flow, &count), 0);
+    ck_assert_int_eq(store_each_session_flow(engine.store, "s", count_flow, &count), 0);
     ck_assert_int_eq(count, 1);
     ck_assert_int_eq(store_set_flow_shown(engine.store, flow.id), 0);
-    ck_assert_int_eq(
-        store_each_session_flow(engine.store, "s", FLOW_CLOSED, count_flow, &count), 0);
+    ck_assert_int_eq(store_each_session_flow(engine.store, "s", count_flow, &count), 0);
     ck_assert_int_eq(count, 1);
 }
 END_TEST
@@ -358,9 +430,123 @@ START_TEST(hostile_texts_come_back)
 }
 END_TEST
 
+static int
+count_message(void *arg, const struct message *message)
+{
+    int *count = arg;
+
+    ck_assert_str_eq(message->role, "reviewer");
+    ++*count;
+    return 0;
+}
+
+static int
+pending_messages(void)
+{
+    int count = 0;
+
+    ck_assert_int_eq(store_each_pending_message(engine.store, flow.id, count_message, &count),
+                     0);
+    return count;
+}
+
+START_TEST(messages_wait_until_they_are_acknowledged)
+{
+    struct flow closed = {0};
+
+    start_run();
+    ck_assert_int_eq(engine_message(&engine, "nobody", "1", "x"), ENGINE_NO_ACTIVE_FLOW);
+    ck_assert_int_eq(engine_message(&engine, who.agent_id, "1", "one"), 0);
+    ck_assert_int_eq(engine_message(&engine, who.agent_id, "1", "one"), 0);
+    ck_assert_int_eq(engine_message(&engine, who.agent_id, "2", "two"), 0);
+    ck_assert_int_eq(pending_messages(), 2);
+    ck_assert_int_eq(store_ack_message(engine.store, flow.id, "1"), 0);
+    ck_assert_int_eq(store_ack_message(engine.store, flow.id, "unknown"), 0);
+    ck_assert_int_eq(pending_messages(), 1);
+    ck_assert_int_eq(engine_message(&engine, who.agent_id, "1", "one"), 0);
+    ck_assert_int_eq(pending_messages(), 1);
+    ck_assert_int_eq(engine_close(&engine, flow.id, &closed), 0);
+    flow_fini(&closed);
+    ck_assert_int_eq(engine_message(&engine, who.agent_id, "3", "x"), ENGINE_RUN_CLOSED);
+    ck_assert_int_eq(pending_messages(), 1);
+}
+END_TEST
+
+START_TEST(several_participants_begin_without_a_round)
+{
+    struct participant author = {0};
+
+    start_yaml("participants: [{role: author}, {role: reviewer}]");
+    ck_assert_ptr_null(begun.id);
+    ck_assert_str_eq(flow_status(), "waiting");
+    ck_assert_int_eq(submit(NULL, &begun), ENGINE_PARTICIPANT_NEEDED);
+    ck_assert_int_eq(submit("judge", &begun), ENGINE_UNKNOWN_PARTICIPANT);
+    ck_assert_int_eq(submit("reviewer", &begun), 0);
+    ck_assert_str_eq(begun.role, "reviewer");
+    /* a round is answered by the one whose it is */
+    ck_assert_int_eq(result(begun.token, "clean", NULL), ENGINE_STALE_ROUND_TOKEN);
+    ck_assert_int_eq(store_get_participant(engine.store, flow.id, "reviewer", &author), 0);
+    ck_assert_int_eq(engine_result(&engine, author.agent_id, begun.token, "clean", NULL), 0);
+    participant_fini(&author);
+}
+END_TEST
+
+START_TEST(rounds_are_limited)
+{
+    struct round second = {0};
+
+    start_yaml("{participants: [{role: reviewer}], limits: {max_rounds: 1}}");
+    ck_assert_int_eq(result(begun.token, "clean", NULL), 0);
+    ck_assert_int_eq(submit(NULL, &second), ENGINE_MAX_ROUNDS);
+    ck_assert_str_eq(flow_status(), "waiting");
+}
+END_TEST
+
+START_TEST(a_spent_budget_fails_the_run)
+{
+    struct round second = {0};
+
+    start_yaml("{participants: [{role: reviewer}], limits: {budget_usd: 1.5}}");
+    ck_assert_int_eq(engine_round_cost(&engine, begun.id, 1499999), 0);
+    ck_assert_str_eq(flow_status(), "running");
+    ck_assert_int_eq(result(begun.token, "clean", NULL), 0);
+    engine_drop_effects(&engine, 0);
+    ck_assert_int_eq(engine_round_cost(&engine, begun.id, 1500000), 0);
+    ck_assert_str_eq(flow_status(), "failed");
+    ck_assert_str_eq(round_status(), "clean");
+    ck_assert(has_end_effect());
+    ck_assert_int_eq(submit(NULL, &second), ENGINE_RUN_FAILED);
+}
+END_TEST
+
+START_TEST(idle_runs_are_closed)
+{
+    int64_t next_ms, long_ago_ms;
+
+    start_yaml("{participants: [{role: reviewer}], limits: {idle_ttl: 60}}");
+    ck_assert_int_eq(engine_end_idle(&engine, 1, INT64_MAX / 2, &next_ms), 0);
+    ck_assert_str_eq(flow_status(), "running"); /* it is not the driver who is idle */
+    ck_assert_int_eq(result(begun.token, "clean", NULL), 0);
+    engine_drop_effects(&engine, 0);
+    long_ago_ms = flow.updated_ms;
+    ck_assert_int_eq(engine_end_idle(&engine, 1, long_ago_ms + 2000, &next_ms), 0);
+    ck_assert_str_eq(flow_status(), "waiting");
+    ck_assert_int_ge(next_ms, long_ago_ms + 60000);
+    ck_assert_int_eq(engine_end_idle(&engine, 1, next_ms, &next_ms), 0);
+    ck_assert_str_eq(flow_status(), "closed");
+    ck_assert(has_end_effect());
+    ck_assert_int_eq(next_ms, INT64_MAX);
+}
+END_TEST
+
 static void
 add_tests(TCase *tests)
 {
+    tcase_add_test(tests, messages_wait_until_they_are_acknowledged);
+    tcase_add_test(tests, several_participants_begin_without_a_round);
+    tcase_add_test(tests, rounds_are_limited);
+    tcase_add_test(tests, a_spent_budget_fails_the_run);
+    tcase_add_test(tests, idle_runs_are_closed);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_start_has_its_effects);
     tcase_add_test(tests, results);

@@ -11,7 +11,9 @@ server_libflowd_la_SOURCES = \
 	server/api_reviewer.c \
 	server/api_server.c \
 	server/api_start.c \
+	server/become.c server/become.h \
 	server/clocks.c server/clocks.h \
+	server/codex_track.c server/codex_track.h \
 	server/database.c server/database.h \
 	server/definition.c server/definition.h \
 	server/definition_yaml.c \
@@ -42,6 +44,7 @@ server_libflowd_la_SOURCES = \
 	server/util.c server/util.h \
 	server/vendor.c server/vendor.h \
 	server/vendor_checklist.c \
+	server/vendor_codex.c \
 	server/vendor_command.c
 server_libflowd_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(SQLITE_CFLAGS) $(YAML_CFLAGS)
 server_libflowd_la_LIBADD = launch/liblaunch.la lib/libkcap.la $(MHD_LIBS) $(SQLITE_LIBS) $(YAML_LIBS) $(CJSON_LIBS)

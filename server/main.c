@@ -14,6 +14,7 @@
 #include "lib/auto.h"
 #include "lib/paths.h"
 #include "lib/text.h"
+#include "server/become.h"
 #include "server/env.h"
 #include "server/log.h"
 #include "server/server.h"
@@ -246,6 +247,8 @@ main(int argc, char **argv)
     AUTO_FREE char *config_dir = NULL;
     int r;
 
+    if (argc > 1 && strcmp(argv[1], BECOME_WORD) == 0)
+        return become(argc, argv);
     clocks_clear(&line.server.override.clocks);
     r = parse(argc, argv, &line);
 

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct vendor *const vendors[] = {&vendor_checklist, &vendor_command};
+static const struct vendor *const vendors[] = {&vendor_checklist, &vendor_codex,
+                                               &vendor_command};
 
 const struct vendor *
 vendor_at(size_t index)

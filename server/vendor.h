@@ -78,6 +78,7 @@ struct vendor {
 };
 
 extern const struct vendor vendor_checklist;
+extern const struct vendor vendor_codex;
 extern const struct vendor vendor_command;
 
 /* NULL when this build has no such vendor. */

@@ -79,6 +79,8 @@ compose_claude_add_plan(struct compose *compose)
     if (compose->mode == COMPOSE_APP_SERVER) {
         words_add(&compose->argv, "--input-format");
         words_add(&compose->argv, "stream-json");
+        words_add(&compose->argv,
+                  "--include-partial-messages"); /* a long answer is no silence */
     }
     words_add(&compose->argv, "--strict-mcp-config");
     words_add(&compose->argv, "--mcp-config");

@@ -42,6 +42,7 @@ keep_reason(struct reviewer *reviewer, const struct loss *loss)
     buf_init(&reviewer->end_reason, MAX_REASON);
     buf_adds(&reviewer->end_reason, loss->reason);
     reviewer->end.reason = NULL;
+    reviewer->end.silence_ms = (util_now_ns() - reviewer->watch.sign_ns) / 1000000;
 }
 
 static void

@@ -44,6 +44,7 @@ server_libflowd_la_SOURCES = \
 	server/util.c server/util.h \
 	server/vendor.c server/vendor.h \
 	server/vendor_checklist.c \
+	server/vendor_claude.c \
 	server/vendor_codex.c \
 	server/vendor_command.c
 server_libflowd_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(SQLITE_CFLAGS) $(YAML_CFLAGS)

@@ -174,7 +174,7 @@ reviewer_new(struct reviewers *reviewers, const struct vendor *vendor, struct as
     pipes_init(&reviewer->pipes, got_output, got_complaint);
     reviewer->output = BUF_INIT(vendor->line ? PIPES_MAX_LINE : vendor->max_output);
     reviewer->explained = BUF_INIT(MAX_EXPLAINED);
-    reviewer->linger_until_ns = UTIL_NEVER;
+    reviewer->linger_until_ns = reviewer->later_ns = UTIL_NEVER;
     watch_begin(&reviewer->watch, &reviewer->job.clocks, util_now_ns());
     reviewer->watch.in_handshake = vendor->open != NULL;
     return reviewer;
@@ -229,6 +229,16 @@ reviewers_feed(struct reviewers *reviewers, const char *agent_id)
         reviewer_refuse(reviewer, "out_of_memory", NULL);
 }
 
+/* Whether its end is known to the kernel and not yet to us: a turn would be lost on it. */
+static bool
+is_dead(const struct reviewer *reviewer)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    return waitid(P_PID, (id_t)reviewer->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+           info.si_pid != 0;
+}
+
 enum reviewer_place
 reviewers_place(const struct reviewers *reviewers, const char *agent_id)
 {
@@ -237,7 +247,7 @@ reviewers_place(const struct reviewers *reviewers, const char *agent_id)
     if (!reviewer)
         return REVIEWER_NONE;
     return !reviewer->has_job && reviewer->ready && reviewer->vendor->keeps &&
-                   reviewer->rung == RUNG_NONE
+                   reviewer->rung == RUNG_NONE && !is_dead(reviewer)
                ? REVIEWER_FREE
                : REVIEWER_BUSY;
 }

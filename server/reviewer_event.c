@@ -68,7 +68,8 @@ reviewer_lose(struct reviewer *reviewer, const struct loss *loss)
     if (!reviewer->has_job)
         return;
     if (!reviewer->answered) {
-        told.silence_ms = (now_ns - reviewer->watch.sign_ns) / 1000000;
+        if (reviewer->rung == RUNG_NONE) /* else it counts as it was when we gave up */
+            told.silence_ms = (now_ns - reviewer->watch.sign_ns) / 1000000;
         told.elapsed_ms = (now_ns - reviewer->watch.began_ns) / 1000000;
         log_line("round %s: %s", reviewer->job.round.id, told.reason);
         reviewers_note_lost(reviewer->all, reviewer->job.round.id, &told);

@@ -21,6 +21,7 @@ struct reviewer {
     struct pipes pipes;
     struct buf output; /* the line being read; without vendor->line all of it */
     bool ready;        /* it can take a turn */
+    int64_t later_ns;  /* UTIL_NEVER: the vendor wants nothing */
 
     bool has_job;
     struct assignment job;

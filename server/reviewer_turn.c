@@ -81,6 +81,12 @@ reviewer_step(struct reviewer *reviewer)
 }
 
 void
+reviewer_later(struct reviewer *reviewer, int64_t ms)
+{
+    reviewer->later_ns = util_now_ns() + ms * (UTIL_SEC_NS / 1000);
+}
+
+void
 reviewer_ready(struct reviewer *reviewer)
 {
     reviewer->ready = true;
@@ -190,6 +196,10 @@ give_up(struct reviewer *reviewer, struct watch_end end)
 void
 reviewer_look(struct reviewer *reviewer, int64_t now_ns)
 {
+    if (reviewer->later_ns <= now_ns) {
+        reviewer->later_ns = UTIL_NEVER;
+        reviewer->vendor->later(reviewer);
+    }
     if (reviewer->rung != RUNG_NONE) {
         if (reviewer->rung_until_ns <= now_ns)
             ladder_next(reviewer);
@@ -213,8 +223,10 @@ reviewer_until_ns(const struct reviewer *reviewer)
     if (reviewer->rung != RUNG_NONE)
         return reviewer->rung_until_ns;
     if (!reviewer->has_job)
-        return UTIL_NEVER;
-    return reviewer->answered ? reviewer->linger_until_ns : watch_until_ns(&reviewer->watch);
+        return reviewer->later_ns;
+    return util_earlier(reviewer->later_ns, reviewer->answered
+                                                ? reviewer->linger_until_ns
+                                                : watch_until_ns(&reviewer->watch));
 }
 
 void

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct vendor *const vendors[] = {&vendor_checklist, &vendor_codex,
+static const struct vendor *const vendors[] = {&vendor_checklist, &vendor_claude, &vendor_codex,
                                                &vendor_command};
 
 const struct vendor *

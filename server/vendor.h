@@ -69,6 +69,8 @@ struct vendor {
     void (*turn)(struct reviewer *reviewer, const struct assignment *job, const char *text);
     /* A line of its standard output, without its end. NULL: any output is a sign of life. */
     void (*line)(struct reviewer *reviewer, const char *line, size_t len);
+    /* The time of reviewer_later has come. */
+    void (*later)(struct reviewer *reviewer);
     /* Asks it to stop its turn; the end of the turn is the answer. False: it cannot be asked.
      */
     bool (*interrupt)(struct reviewer *reviewer);
@@ -78,6 +80,7 @@ struct vendor {
 };
 
 extern const struct vendor vendor_checklist;
+extern const struct vendor vendor_claude;
 extern const struct vendor vendor_codex;
 extern const struct vendor vendor_command;
 
@@ -105,6 +108,8 @@ void reviewer_end_input(struct reviewer *reviewer);
 /* A step of the handshake is done. */
 void reviewer_step(struct reviewer *reviewer);
 void reviewer_ready(struct reviewer *reviewer);
+/* Has the vendor's later called once, so much later. */
+void reviewer_later(struct reviewer *reviewer, int64_t ms);
 /* The turn goes on. */
 void reviewer_sign(struct reviewer *reviewer);
 /* What the turn waits for now. */

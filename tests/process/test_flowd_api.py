@@ -212,7 +212,7 @@ class Starved(unittest.TestCase):
     def test_without_descriptors_it_rests_and_resumes(self):
         served = flowd.Flowd()
         self.addCleanup(served.end)
-        pid = int(flowd.re.search(r"\[(\d+)\]", served.log[0]).group(1))
+        pid = served.pid()
         used = len(os.listdir("/proc/%d/fd" % pid))
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 8, used + 8))
         idle = [flowd.Connection(served.socket) for _ in range(20)]

@@ -9,8 +9,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-SUPPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support")
-sys.path.insert(0, SUPPORT)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import flowd  # noqa: E402
 
 ALIVE = {"method": "item/agentMessage/delta",
@@ -31,57 +30,12 @@ def note(method, **params):
                                                       **params)}}
 
 
-class Codex(unittest.TestCase):
-    def setUp(self):
-        self.served = []
-
-    def tearDown(self):
-        for served in self.served:
-            served.end()
-
+class Codex(flowd.AgentTest):
     def begin(self, how=None, **settings):
-        place = flowd.Place()
-        program = place.script("codex", "import os, sys\nos.execv(sys.executable, [sys.executable, "
-                                        "%r, *sys.argv[1:]])\n"
-                               % os.path.abspath(os.path.join(SUPPORT, "fake_app_server.py")))
-        with open(os.path.join(place.dir, "app-server.json"), "w", encoding="utf-8") as out:
-            json.dump(how or {}, out)
-        place.configure(dict({"default_vendor": "codex", "handshake_sec": 20,
-                              "vendors": {"codex": {"program": program}}}, **settings))
-        self.flowd = flowd.Flowd(place=place)
-        self.served.append(self.flowd)
-
-    def run_id(self, turn, again=None, **more):
-        play = {"turn": turn, "again": again or []}
-        return self.flowd.start(self.flowd.dir, context="PLAY " + json.dumps(play),
-                                **more)["flow_run_id"]
-
-    def result(self, turn, again=None, **more):
-        return self.flowd.finished(self.run_id(turn, again, **more))
-
-    def next_round(self, run, turn, again=None):
-        self.flowd.submit(run, context="PLAY " + json.dumps({"turn": turn, "again": again or []}))
-        return self.flowd.finished(run)
-
-    def log(self):
-        with open(os.path.join(self.flowd.dir, "app-server.log"), encoding="utf-8") as lines:
-            return [json.loads(line) for line in lines]
+        self.begin_agent("codex", "fake_app_server.py", how, settings)
 
     def sent(self, method):
-        return [m["params"] for m in self.log() if isinstance(m, dict) and m.get("method") == method]
-
-    def pids(self):
-        return [m["started"] for m in self.log() if isinstance(m, dict) and "started" in m]
-
-    def all_gone(self):
-        flowd.until("the reviewers to end",
-                    lambda: not any(flowd.is_alive(pid) for pid in self.pids()))
-
-    def failed(self, ended, status, code, *texts):
-        self.assertEqual((ended["status"], ended["round_status"], ended["round_reason_code"]),
-                         ("waiting", status, code), ended)
-        for text in texts:
-            self.assertIn(text, ended["round_reason"])
+        return [m["params"] for m in self.log() if m.get("method") == method]
 
     # ---- good turns ----
 
@@ -180,7 +134,7 @@ class Codex(unittest.TestCase):
             steps += [{"send": {"id": id, "method": method, "params": {}}}, {"hear": id}]
         run = self.run_id(steps + CLEAN)
         self.assertEqual(self.flowd.finished(run)["round_status"], "clean")
-        heard = [m["heard"] for m in self.log() if isinstance(m, dict) and "heard" in m]
+        heard = [m["heard"] for m in self.log() if "heard" in m]
         for (method, id, wanted), answer in zip(asked, heard):
             self.assertEqual(answer["id"], id)
             self.assertEqual({k: v for k, v in answer.items() if k != "id"} if wanted else
@@ -239,19 +193,15 @@ class Codex(unittest.TestCase):
         run = self.run_id([{"every": 0.2, "times": 100, "send": RETRY}])
         self.failed(self.flowd.finished(run), "unclear", "idle_timeout", "waiting for network")
 
-    def test_other_turns_and_threads_are_no_life(self):
+    def test_what_is_no_proof_of_life(self):
         self.begin(idle_sec=1)
-        for params in ({"turnId": "old"}, {"threadId": "other"}, {"threadId": 7}):
-            other = {"method": ALIVE["method"], "params": dict(ALIVE["params"], **params)}
-            run = self.run_id([{"every": 0.2, "times": 100, "send": other}])
-            self.failed(self.flowd.finished(run), "unclear", "idle_timeout")
-
-    def test_neither_is_what_is_not_in_the_table(self):
-        self.begin(idle_sec=1)
-        for method in ("thread/status/changed", "account/rateLimits/updated", "warning",
-                       "command/exec/outputDelta", "item/agentMessage/deltas", "x"):
-            run = self.run_id([{"every": 0.2, "times": 100, "send": dict(ALIVE, method=method)}])
-            self.failed(self.flowd.finished(run), "unclear", "idle_timeout")
+        others = [dict(ALIVE, method=method) for method in (
+            "thread/status/changed", "account/rateLimits/updated", "warning",
+            "command/exec/outputDelta", "item/agentMessage/deltas", "x")]
+        others += [{"method": ALIVE["method"], "params": dict(ALIVE["params"], **params)}
+                   for params in ({"turnId": "old"}, {"threadId": "other"}, {"threadId": 7})]
+        run = self.run_id([{"every": 0.05, "times": 1, "send": other} for other in others] * 100)
+        self.failed(self.flowd.finished(run), "unclear", "idle_timeout")
 
     def test_flood_does_not_move_the_ceiling(self):
         self.begin(hard_ceiling_sec=2)

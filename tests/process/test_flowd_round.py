@@ -168,7 +168,7 @@ class Waiting(unittest.TestCase):
                                      "Host: x\r\n\r\n" % self.run_id).encode())
             connection.close()
         self.assertEqual(self.flowd.status(self.run_id)["round_status"], "running")
-        pid = int(flowd.re.search(r"\[(\d+)\]", self.flowd.log[0]).group(1))
+        pid = self.flowd.pid()
         flowd.until("the connections to go",
                     lambda: len(os.listdir("/proc/%d/fd" % pid)) < 40)
 

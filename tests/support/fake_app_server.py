@@ -61,13 +61,15 @@ class Connection(http.client.HTTPConnection):
 
 
 class Server:
+    """What a test's fakes of agents have in common is here too: fake_claude.py has the rest of its own."""
+
     def __init__(self):
         try:
             with open(os.path.join(HOME, "app-server.json"), encoding="utf-8") as file:
                 self.how = json.load(file)
         except FileNotFoundError:
             self.how = {}
-        self.name, self.env = result_server()
+        self.name, self.env = self.result_server()
         self.requests, self.answers = queue.Queue(), queue.Queue()
         self.turns = 0
         self.turn = None
@@ -75,6 +77,8 @@ class Server:
         self.play = {}
         self.lock = threading.Lock()
         log({"started": os.getpid(), "env": sorted(os.environ), "cwd": os.getcwd()})
+
+    result_server = staticmethod(result_server)
 
     def raw(self, data):
         with self.lock:
@@ -114,6 +118,9 @@ class Server:
         self.send({"id": message["id"], "result": {}})
         self.complete("interrupted")
 
+    def alive(self, text):
+        self.note("item/agentMessage/delta", threadId="t1", turnId=self.turn, itemId="i", delta=text)
+
     def complete(self, status, error=None):
         self.note("thread/status/changed", threadId="t1", status={"type": "idle"})
         self.note("turn/completed", threadId="t1", turn={"id": self.turn, "status": status, "error": error, "items": []})
@@ -145,7 +152,7 @@ class Server:
         elif "flood" in step:
             end = time.monotonic() + step["flood"]
             while time.monotonic() < end:
-                self.note("item/agentMessage/delta", threadId="t1", turnId=self.turn, itemId="i", delta="x" * 1000)
+                self.alive("x" * 1000)
         elif "submit" in step:
             self.submit(step["submit"], step.get("text"))
         elif "complete" in step:
@@ -155,17 +162,19 @@ class Server:
         elif "exit" in step:
             os._exit(step["exit"])
 
-    def run_turn(self, request):
-        text = request["params"]["input"][0]["text"]
+    def choose(self, text):
+        """The steps for a turn with this prompt."""
         token = re.search(r"round_token .*?([0-9a-f]{32})", text)
         self.token = token.group(1) if token else self.token
         found = re.search(r"^PLAY (\{.*\})$", text, re.M)
-        if found:
-            self.play = json.loads(found.group(1))
-            steps = self.play["turn"]
-        else:
-            steps = self.play.get("again", [])
         self.turns += 1
+        if not found:
+            return self.play.get("again", [])
+        self.play = json.loads(found.group(1))
+        return self.play["turn"]
+
+    def run_turn(self, request):
+        steps = self.choose(request["params"]["input"][0]["text"])
         start = steps[0].get("start", "after") if steps else "after"
         turn = "turn%d" % self.turns
         if start == "error":
@@ -209,7 +218,9 @@ class Server:
             self.send({"id": request["id"], "result": result})
 
 
-if "app-server" in sys.argv:
+if __name__ != "__main__":
+    pass
+elif "app-server" in sys.argv:
     server = Server()
     threading.Thread(target=server.run, daemon=True).start()
     server.read()

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.environ.get("KCAP_TEST_PATHS", os.path.join(os.getcwd(), "tests/process")))
@@ -192,6 +193,10 @@ class Flowd(Place):
             if found:
                 return found
 
+    def pid(self):
+        """Of the daemon itself, whatever wraps it."""
+        return int(re.search(r"\[(\d+)\]", self.log[0]).group(1))
+
     def kill(self):
         self.process.kill()
         self.close()
@@ -276,6 +281,59 @@ class SlowGit:
     def close(self):
         os.close(self.hello_fd)
         os.close(self.gate_fd)
+
+
+class AgentTest(unittest.TestCase):
+    """A daemon whose reviewer is a fake agent (see fake_app_server.py): what such tests share."""
+
+    def setUp(self):
+        self.served = []
+
+    def tearDown(self):
+        for served in self.served:
+            served.end()
+
+    def begin_agent(self, vendor, fake, how, settings):
+        place = Place()
+        fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), fake)
+        program = place.script(vendor, "import os, sys\n"
+                               "os.execv(sys.executable, [sys.executable, %r, *sys.argv[1:]])\n" % fake)
+        with open(os.path.join(place.dir, "app-server.json"), "w", encoding="utf-8") as out:
+            json.dump(how or {}, out)
+        place.configure(dict({"default_vendor": vendor, "handshake_sec": 20,
+                              "vendors": {vendor: {"program": program}}}, **settings))
+        self.flowd = Flowd(place=place)
+        self.served.append(self.flowd)
+
+    def run_id(self, turn, again=None, **more):
+        play = {"turn": turn, "again": again or []}
+        return self.flowd.start(self.flowd.dir, context="PLAY " + json.dumps(play),
+                                **more)["flow_run_id"]
+
+    def result(self, turn, again=None, **more):
+        return self.flowd.finished(self.run_id(turn, again, **more))
+
+    def next_round(self, run, turn, again=None):
+        self.flowd.submit(run, context="PLAY " + json.dumps({"turn": turn, "again": again or []}))
+        return self.flowd.finished(run)
+
+    def log(self):
+        """What the fake was sent and did: objects, the newest last."""
+        with open(os.path.join(self.flowd.dir, "app-server.log"), encoding="utf-8") as lines:
+            found = [json.loads(line) for line in lines]
+        return [each for each in found if isinstance(each, dict)]
+
+    def pids(self):
+        return [each["started"] for each in self.log() if "started" in each]
+
+    def all_gone(self):
+        until("the reviewers to end", lambda: not any(is_alive(pid) for pid in self.pids()))
+
+    def failed(self, ended, status, code, *texts):
+        self.assertEqual((ended["status"], ended["round_status"], ended["round_reason_code"]),
+                         ("waiting", status, code), ended)
+        for text in texts:
+            self.assertIn(text, ended["round_reason"])
 
 
 def is_alive(pid):

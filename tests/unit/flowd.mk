@@ -1,8 +1,9 @@
 # see tests/local.mk: kcap-flowd and kcap-checklist
-EXTRA_DIST += tests/support/flowd.py tests/support/fake_app_server.py
+EXTRA_DIST += tests/support/flowd.py tests/support/fake_app_server.py tests/support/fake_claude.py
 flowd_process_tests = \
 	tests/process/test_checklist_changes.py \
 	tests/process/test_flowd_api.py \
+	tests/process/test_flowd_claude.py \
 	tests/process/test_flowd_codex.py \
 	tests/process/test_flowd_command.py \
 	tests/process/test_flowd_end.py \

@@ -101,10 +101,8 @@ hex_digit(char c)
                                   : -1;
 }
 
-/* A path segment without its escapes. NULL when it is not UTF-8 text without control
- * characters, or out of memory. */
-static char *
-decode_segment(const char *segment, size_t len)
+char *
+api_decode(const char *segment, size_t len)
 {
     AUTO_FREE char *text = malloc(len + 1);
     size_t n = 0;
@@ -162,7 +160,7 @@ find_in(const struct api_route *routes, const struct api_request *request, bool 
         *path_known = true;
         if (strcmp(routes->method, request->method) != 0)
             continue;
-        *ret_id = variable ? decode_segment(variable, len) : NULL;
+        *ret_id = variable ? api_decode(variable, len) : NULL;
         if (variable && !*ret_id)
             *path_known = false; /* such an id cannot exist */
         return variable && !*ret_id ? NULL : routes;

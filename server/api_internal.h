@@ -49,6 +49,10 @@ int api_text(struct api_call *call, const char *name, bool required, const char 
 int api_check_bool(struct api_call *call, const char *name);
 int api_check_int(struct api_call *call, const char *name);
 
+/* A path segment, or a value of the query, without its escapes. NULL when it is not UTF-8 text
+ * without control characters, or out of memory. */
+char *api_decode(const char *segment, size_t len);
+
 /* ---- api_parts.c: parts of answers; false or -ENOMEM when out of memory ---- */
 
 bool api_add_int(cJSON *object, const char *name, int64_t value);

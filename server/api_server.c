@@ -98,7 +98,8 @@ add_path(void *arg, const struct flow *flow)
 static int
 add_repo_paths(struct api_call *call, cJSON *daemon)
 {
-    const char *asked = call->request->repo_root;
+    const char *raw = call->request->repo_root;
+    AUTO_FREE char *asked = raw ? api_decode(raw, strlen(raw)) : NULL;
     struct paths_seen seen = {.list = cJSON_AddArrayToObject(daemon, "repo_paths")};
     struct stat st;
 

@@ -79,7 +79,8 @@ limit(const struct watch *watch, int which, int64_t *ret_at_ns)
             *ret_at_ns = watch->step_ns + clocks->handshake_sec * UTIL_SEC_NS;
             return (struct watch_end){"handshake_timeout", clocks->handshake_sec};
         }
-        *ret_at_ns = watch->sign_ns + idle_sec(watch) * UTIL_SEC_NS;
+        *ret_at_ns =
+            watch->ceilings_only ? UTIL_NEVER : watch->sign_ns + idle_sec(watch) * UTIL_SEC_NS;
         return (struct watch_end){"idle_timeout", idle_sec(watch)};
     }
 }

@@ -47,6 +47,7 @@ struct watch {
     int64_t sign_ns; /* the last sign of life */
     int64_t step_ns; /* the last step of the handshake */
     bool in_handshake;
+    bool ceilings_only;           /* silence says nothing */
     unsigned mcp_calls, commands; /* open now */
 };
 

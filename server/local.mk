@@ -46,6 +46,7 @@ server_libflowd_la_SOURCES = \
 	server/vendor_checklist.c \
 	server/vendor_claude.c \
 	server/vendor_codex.c \
+	server/vendor_codex_exec.c \
 	server/vendor_command.c
 server_libflowd_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(SQLITE_CFLAGS) $(YAML_CFLAGS)
 server_libflowd_la_LIBADD = launch/liblaunch.la lib/libkcap.la $(MHD_LIBS) $(SQLITE_LIBS) $(YAML_LIBS) $(CJSON_LIBS)

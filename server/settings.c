@@ -70,8 +70,7 @@ check_vendor(const char *path, const cJSON *vendor, struct buf *error)
     cJSON_ArrayForEach(member, vendor)
     {
         const char *name = member->string;
-        if (strcmp(name, "program") == 0 || strcmp(name, "mode") == 0 ||
-            strcmp(name, "model") == 0) {
+        if (strcmp(name, "program") == 0 || strcmp(name, "model") == 0) {
             if (!cJSON_IsString(member) || member->valuestring[0] == '\0')
                 return fail(path, error, buf_str(&where), name, "must be a text");
         } else if (strcmp(name, "argv") == 0 || strcmp(name, "env") == 0) {
@@ -79,7 +78,7 @@ check_vendor(const char *path, const cJSON *vendor, struct buf *error)
                 return fail(path, error, buf_str(&where), name, "must be a list of texts");
         } else {
             return fail(path, error, buf_str(&where), name,
-                        "is not known; there are program, argv, mode, model and env");
+                        "is not known; there are program, argv, model and env");
         }
     }
     return 0;

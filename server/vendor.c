@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const struct vendor *const vendors[] = {&vendor_checklist, &vendor_claude, &vendor_codex,
-                                               &vendor_command};
+                                               &vendor_codex_exec, &vendor_command};
 
 const struct vendor *
 vendor_at(size_t index)

@@ -50,6 +50,7 @@ struct vendor {
     const char *name;
     bool keeps;          /* one process takes turn after turn and remembers the earlier ones */
     bool has_model;      /* "model" means something to it */
+    bool shows_nothing;  /* while it works: the idle clocks do not count */
     bool tells_cost;     /* reviewer_cost */
     bool knows_agent_id; /* runs the reviewer's host itself, so its process gets the id */
     bool has_note;       /* the last line of its standard output is for the driver */
@@ -82,6 +83,7 @@ struct vendor {
 extern const struct vendor vendor_checklist;
 extern const struct vendor vendor_claude;
 extern const struct vendor vendor_codex;
+extern const struct vendor vendor_codex_exec;
 extern const struct vendor vendor_command;
 
 /* NULL when this build has no such vendor. */

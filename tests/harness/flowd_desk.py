@@ -128,11 +128,28 @@ class _Moves(_Handler):
 
 
 class Desk:
-    """flowd, the model, and a repository. Settings are those of flowd.json."""
+    """flowd, the model, and a repository. Settings are those of flowd.json; etc are files that the daemon and all below it
+    see in /etc besides."""
 
-    def __init__(self, vendor, rounds, **settings):
-        clients.program(vendor)
-        self.vendor, self.rounds, self.settings = vendor, rounds, settings
+    def __init__(self, vendor, rounds, etc=None, **settings):
+        clients.program(vendor.split("-")[0])
+        self.vendor, self.rounds, self.etc, self.settings = vendor, rounds, etc, settings
+
+    def wrap(self, place):
+        """A program to be put before the daemon, which then sees the files."""
+        upper, work, script = (os.path.join(place.dir, name) for name in ("etc-upper", "etc-work", "wrap"))
+        os.makedirs(work)
+        for name, text in self.etc.items():
+            os.makedirs(os.path.dirname(os.path.join(upper, name)), exist_ok=True)
+            with open(os.path.join(upper, name), "w") as file:
+                file.write(text)
+        with open(script, "w") as file:
+            file.write('#!/bin/sh\nexec unshare -m sh -c \'mount -t overlay overlay -o lowerdir=/etc,upperdir=%s,workdir=%s '
+                       '/etc && exec "$@"\' sh "$@"\n' % (upper, work))
+        os.chmod(script, 0o755)
+        if subprocess.run([script, "true"], capture_output=True).returncode != 0:
+            raise Skip("no /etc of one's own here")
+        return {"KCAP_WRAP": script}
 
     def __enter__(self):
         self.api = Reviewer(self.rounds)
@@ -149,7 +166,8 @@ class Desk:
         place.configure(dict({"default_vendor": self.vendor, "handshake_sec": 30}, **self.settings), env=(
             "OPENAI_MOCK_KEY=x\nANTHROPIC_API_KEY=x\nANTHROPIC_BASE_URL=%s\nDISABLE_AUTOUPDATER=1\n"
             "ENABLE_TOOL_SEARCH=false\nCLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\n" % self.api.url))
-        self.flowd = flowd.Flowd(place=place, env={"PATH": clients.BIN + ":" + place.env["PATH"]})
+        self.flowd = flowd.Flowd(place=place, env=dict(
+            {"PATH": clients.BIN + ":" + place.env["PATH"]}, **(self.wrap(place) if self.etc else {})))
         return self
 
     def __exit__(self, *_):

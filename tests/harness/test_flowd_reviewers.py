@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real Codex and a real Claude Code as kcap-flowd's reviewers: rounds, memory, clocks, the reminder."""
+import json
 import signal
 import threading
 
@@ -110,6 +111,35 @@ def check_reminder(vendor):
         desk.flowd.submit(run)
         ended = desk.finished(run)
         assert (ended["round_status"], ended["reviewer_memory"]) == ("clean", "kept"), ended
+
+
+def check_leak(vendor):
+    """A server that the administrator forces in: refused before the model is asked anything."""
+    server = {"command": "/bin/false"}
+    etc = {"codex": {"codex/managed_config.toml": '[mcp_servers.forced]\ncommand = "/bin/false"\nenabled = true\n'},
+           "claude": {"claude-code/managed-mcp.json": json.dumps({"mcpServers": {"forced": server}})}}
+    with Desk(vendor, [CLEAN], etc=etc[vendor]) as desk:
+        ended = desk.result()
+        assert (ended["round_status"], ended["round_reason_code"]) == ("failed", "isolation_violation"), ended
+        assert not desk.api.bodies, ended
+
+
+def test_codex_exec():
+    with Desk("codex-exec", [[("submit", "findings", "one"), "done"], CLEAN, ["all is well"]], idle_sec=1) as desk:
+        run = desk.run_id()
+        assert desk.finished(run)["round_result_text"] == "one"
+        desk.flowd.submit(run)
+        second = desk.finished(run)
+        assert (second["round_status"], second["reviewer_memory"]) == ("clean", "none"), second
+        desk.flowd.submit(run)
+        third = desk.finished(run)
+        assert (third["round_status"], third["round_reason_code"]) == ("failed", "no_verdict"), third
+
+
+def test_codex_exec_has_ceilings_only():
+    with Desk("codex-exec", [[("stall",)]], idle_sec=1, hard_ceiling_sec=5) as desk:
+        ended = desk.result()
+        assert (ended["round_status"], ended["round_reason_code"]) == ("unclear", "hard_ceiling"), ended
 
 
 for vendor in ("codex", "claude"):

@@ -233,6 +233,7 @@ class DriverDesk(flowd.Place):
         self.repo.write("README.md", "# Tidy\n")
         self.repo.commit("first")
         self.git = flowd.SlowGit(self)
+        self.configure({"idle_sec": 1000, "idle_command_sec": 1000}, env="")  # a git that waits says nothing
         self.daemon = flowd.Flowd(place=self, env={"PATH": self.git.path})
         self.api = ModelApi(self.play)
         self.api.__enter__()

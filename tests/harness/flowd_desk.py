@@ -14,7 +14,7 @@ TOKEN = re.compile(r"round_token of this round \((\d+)\) is: ([0-9a-f]{32})")
 
 class Reviewer(ModelApi):
     """What it does in a round is said by rounds[N - 1]: a list of moves, one for each request that the agent makes in it.
-    A move is ("submit", kind, findings), a text that ends the turn, ("slow", SEC, TIMES): a text in spaced pieces, then
+    A move is ("submit", kind, findings), ("message", text), a text that ends the turn, ("slow", SEC, TIMES): a text in spaced pieces, then
     the end of the turn, ("stall",): an answer that never goes on, ("fail",): HTTP 500, or ("gate", MOVE): the move, once gate is set."""
 
     def __init__(self, rounds):
@@ -61,6 +61,8 @@ class _Moves(_Handler):
             if move[1] == "findings":
                 arguments["findings"] = move[2]
             text, calls = self.tool("submit_review_result", arguments)
+        elif move[0] == "message":
+            text, calls = self.tool("send_flow_message", {"text": move[1]})
         elif move[0] == "fail":
             self.send_response(500)
             self.send_header("Content-Length", "0")

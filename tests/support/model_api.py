@@ -57,7 +57,7 @@ class ModelApi:
         self.lock = threading.Condition()
         self.serial = self.rounds = 0
         handler = type("Handler", (_Handler,), {"api": self})
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.server = _Server(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
         self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
 
@@ -106,6 +106,11 @@ class ModelApi:
                     return "there is no tool " + end, []
                 calls.append(hits[0] + (arguments,))
             return "", calls
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        """Agents hang up whenever they like."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -313,7 +313,7 @@ request_path(const struct subject *subject)
 
     buf_adds(&path, LIST_PATH);
     if (strncmp(api_server(subject->flows), "unix:", 5) == 0) {
-        buf_adds(&path, "?repo_path=");
+        buf_adds(&path, "?repo_root=");
         api_add_encoded(&path, subject->session->repository);
     }
     return buf_ok(&path) ? buf_take(&path, NULL) : strdup(LIST_PATH);

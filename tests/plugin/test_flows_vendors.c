@@ -278,13 +278,13 @@ END_TEST
 /* A daemon of this machine has whatever is on it; it is told what is meant. */
 START_TEST(local_server_is_told_the_repository)
 {
-    const struct fake_reply reply = {"GET", "/api/daemons[?]repo_path=%2F*",
+    const struct fake_reply reply = {"GET", "/api/daemons[?]repo_root=%2F*",
                                      .body = "[{\"repo_paths\":[\"@\"]}]"};
 
     init_repository();
     fake_host_set_server(rig.fake, KCAP_HTTP_SERVER_LOCAL, "unix:///run/x.sock", NULL);
     cJSON_Delete(ask(NULL, &reply, NULL));
-    ck_assert_uint_eq(fake_host_count(rig.fake, "GET", "/api/daemons[?]repo_path=%2F*"), 1);
+    ck_assert_uint_eq(fake_host_count(rig.fake, "GET", "/api/daemons[?]repo_root=%2F*"), 1);
 }
 END_TEST
 

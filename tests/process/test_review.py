@@ -112,6 +112,16 @@ def test_tidy_is_clean():
         assert not result.get("isError") and not findings(text_of(result)), result
 
 
+def test_who_can_review_here():
+    """kcap-flowd has every repository of this machine; asked before and after there was a flow, which made machine.json."""
+    with Desk() as desk, desk.host() as host:
+        for _ in range(2):
+            answer = host.result("list_reviewer_vendors", seconds=30)["structuredContent"]
+            assert answer["repo"]["resolved"] and answer["diagnostics"]["repo_hosting_daemons"] == 1, answer
+            assert "checklist" in [reviewer["vendor"] for reviewer in answer["reviewers"]], answer
+            host.result("start_review_flow", flowd.START_ARGUMENTS, seconds=30)
+
+
 def test_a_round_longer_than_the_window():
     """As Codex: a normal result with the id before the cut; then a bare call from a new process finds it."""
     with Desk() as desk:

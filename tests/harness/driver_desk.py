@@ -100,6 +100,9 @@ class Other:
     def __init__(self, desk):
         self.desk = desk
         self.path = clients.program(self.program, "more")
+        done = subprocess.run([self.path, "--version"], env=desk.env, capture_output=True, text=True)
+        if done.returncode != 0:  # each wants a Node.js of its own age
+            raise Skip("%s does not run here: %s" % (self.label, (done.stdout + done.stderr).strip()[-200:]))
 
     def put(self, name, content):
         for base in (self.desk.dir, self.desk.repo.dir):  # some look at home, some at the project

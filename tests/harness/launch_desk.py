@@ -172,3 +172,17 @@ def check_look_and_no_write(vendor, look, write):
         assert done.returncode == 0 and desk.reported() == ["agent-1"], (done.stdout[-1500:], done.stderr[-1500:])
         assert "notes" in desk.api.results[0] or "words of the file" in desk.api.results[0], desk.api.results
         assert not os.path.exists(os.path.join(desk.repo, "written")), (vendor, desk.api.results)
+
+
+def check_flows_are_refused(vendor, shell):
+    """shell(COMMAND) is the vendor's call that runs a command. Below a reviewer, also without its environment, there is no
+    way to a tool that starts flows, if it may run a program at all."""
+    clients.program(vendor)
+    command = "env -i HOME=/nonexistent %s --plugin flows --call list_reviewer_vendors 2>&1; echo status $?" % HOST
+    with Desk() as desk:
+        desk.api.turns = [[shell(command)], [REPORT], "done"]
+        done = desk.start(desk.plan("--", "go", vendor=vendor))
+        assert done.returncode == 0 and desk.reported() == ["agent-1"], (done.stdout[-1500:], done.stderr[-1500:])
+        heard = desk.api.results[0]
+        assert ("status 2" in heard and "reviewer" in heard) or "has been denied" in heard, heard
+        assert not [r["path"] for r in desk.flow.records(1) if "daemons" in r["path"]]

@@ -85,6 +85,15 @@ def read(directory):
     return found
 
 
+def loops(directory):
+    """What the whole loops said of themselves."""
+    path = os.path.join(directory, "test_loop.log")
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return [line.strip() for line in file if " drives, " in line]
+
+
 def state(tests, found):
     """ok, skip, FAIL or missing, whichever is worst."""
     states = []
@@ -98,8 +107,8 @@ def state(tests, found):
 
 def main(directory):
     found, bad = read(directory), 0
-    print("# Clients\n\nReal clients on a scripted model, with an installed kcap-host and kcap-flowd: `make check-harness`,\n"
-          "%s. A number in a cell is a reason below.\n" % datetime.date.today())
+    print("# Clients\n\nReal clients on a scripted model, with an installed kcap-host and kcap-flowd, on %s. `make check-harness` prints this page;\n"
+          "a number in a cell is a reason below.\n" % datetime.date.today())
     print("| client | " + " | ".join(SCENARIOS) + " |\n" + "| --- " * (len(SCENARIOS) + 1) + "|")
     reasons = []
     for client in CLIENTS:
@@ -115,6 +124,8 @@ def main(directory):
                 print("%s: %s: %s" % (client, SCENARIOS[n], result), file=sys.stderr)
         print("| %s | %s |" % (client, " | ".join(row)))
     print("\n" + "\n".join("%d. Cannot be run: %s." % (n, reason) for n, reason in enumerate(reasons, 1)))
+    print("\nThe whole loops (two rounds with findings, a message, a clean one, the close; the models answer at once):\n")
+    print("\n".join("- " + line for line in loops(directory)))
     return bad
 
 

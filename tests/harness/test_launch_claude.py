@@ -2,7 +2,7 @@
 """A real Claude Code, started as reviewer-launch composes it: it has our result server and no other; and each setting that
 is refused beforehand would have taken it away."""
 import clients
-from launch_desk import Desk, check_look_and_no_write
+from launch_desk import Desk, check_flows_are_refused, check_look_and_no_write
 from harness import *
 
 HOST_PROGRAM = os.path.join(paths.BUILDDIR, "stage", "bin", "kcap-host")
@@ -134,6 +134,10 @@ def test_in_conversation():
 
 def test_it_can_look_and_cannot_write():
     check_look_and_no_write("claude", ("Bash", {"command": "git status --short"}), ("Bash", {"command": "touch written"}))
+
+
+def test_below_it_no_flow_can_be_started():
+    check_flows_are_refused("claude", lambda command: ("Bash", {"command": command}))
 
 
 main(globals())

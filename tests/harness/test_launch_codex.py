@@ -5,7 +5,7 @@ import pty
 import threading
 
 import clients
-from launch_desk import Desk, check_look_and_no_write
+from launch_desk import Desk, check_flows_are_refused, check_look_and_no_write
 from harness import *
 
 OURS = "mcp__kcap_flow_result_"
@@ -230,6 +230,10 @@ def test_a_fixed_name_can_be_taken_over():
 def test_it_can_look_and_cannot_write():
     check_look_and_no_write("codex", ("exec_command", {"cmd": "cat notes"}),
                             ("exec_command", {"cmd": "touch written; echo tried"}))
+
+
+def test_below_it_no_flow_can_be_started():
+    check_flows_are_refused("codex", lambda command: ("exec_command", {"cmd": command}))
 
 
 main(globals())

@@ -15,7 +15,7 @@
 #include "setup.h"
 
 #define MAX_CONFIG ((size_t)4 << 20)
-#define TRIES      5 /* when somebody else keeps writing the file */
+#define TRIES      30 /* when somebody else keeps writing the file */
 
 void
 setup_say(struct setup *setup, const char *format, ...)

@@ -11,38 +11,95 @@
 static const char *const variables[] = {"KCAP_URL", NULL};
 static const struct registration registration = {"/usr/bin/kcap-host", variables};
 
-/* What the edit makes of the text must parse, have our entry with its time-out, and differ in
- * nothing else. */
+/* Taking the edit back gives the very bytes. */
 static void
-check_edit(const char *text, size_t len, const struct toml_value *root, const struct edit *edit)
+check_undo(const struct buf *after, const struct toml_value *edited, const struct edit *edit,
+           const char *text, size_t len)
+{
+    struct edit undo = {.text = BUF_INIT(4u << 20)};
+    struct buf before = BUF_INIT(4u << 20);
+    char *was = strndup(text + edit->at, edit->len);
+
+    if (!was || memchr(buf_str(&edit->text), '\0', edit->text.len) ||
+        !edit_undo(buf_str(after), after->len, edited, edit->kind, buf_str(&edit->text), was,
+                   &undo))
+        abort();
+    edit_apply(buf_str(after), after->len, &undo, &before);
+    if (before.len != len || memcmp(buf_str(&before), text, len) != 0)
+        abort();
+    buf_fini(&undo.text);
+    buf_fini(&before);
+    free(was);
+}
+
+/* Makes the edit. What comes of it must parse, have our entry, and differ in nothing else. */
+static void
+check_edit(const char *text, size_t len, const struct toml_value *root, struct edit *edit)
 {
     struct buf after = BUF_INIT(4u << 20);
     struct toml_value *edited = NULL;
     struct toml_error error;
     struct entry entry;
 
-    if (!buf_ok(&edit->text) || edit->at > len)
+    if (!buf_ok(&edit->text) || edit->at > len || edit->len > len - edit->at)
         abort();
-    buf_add(&after, text, edit->at);
-    buf_add(&after, buf_str(&edit->text), edit->text.len);
-    buf_add(&after, text + edit->at, len - edit->at);
+    edit_apply(text, len, edit, &after);
     if (toml_parse(buf_str(&after), after.len, &edited, &error) < 0)
         abort();
     entry_find(edited, &entry);
-    if (!entry_only_difference(root, edited) || !entry.timeout ||
-        entry.timeout->kind != TOML_INTEGER || strcmp(entry.timeout->text, "600") != 0)
+    if (!entry_only_difference(root, edited))
         abort();
+    if (edit->kind == EDIT_ENTRY || edit->kind == EDIT_TIMEOUT) {
+        if (!entry.timeout || entry.timeout->kind != TOML_INTEGER ||
+            strcmp(entry.timeout->text, "600") != 0)
+            abort();
+    }
+    if (edit->kind == EDIT_SWITCH && entry.owner != ENTRY_OURS)
+        abort();
+    if (edit->kind == EDIT_VARIABLES && !toml_get(entry.table, "env_vars"))
+        abort();
+    check_undo(&after, edited, edit, text, len);
     toml_free(edited);
     buf_fini(&after);
+    buf_fini(&edit->text);
+}
+
+/* Each edit that this config can have, on its own. */
+static void
+check_edits(const char *text, size_t len, const struct toml_value *root)
+{
+    struct edit edit = {.text = BUF_INIT(1u << 20)};
+    struct entry entry;
+
+    entry_find(root, &entry);
+    if (entry.owner == ENTRY_ABSENT) {
+        edit_add_entry(text, len, &entry, &registration, &edit);
+        check_edit(text, len, root, &edit);
+    }
+    if (entry.owner != ENTRY_OURS && entry.owner != ENTRY_KCAP)
+        return;
+    if (!entry.timeout) {
+        edit = (struct edit){.text = BUF_INIT(1u << 20)};
+        edit_add_timeout(text, len, &entry, &edit);
+        check_edit(text, len, root, &edit);
+    }
+    if (!toml_get(entry.table, "env_vars")) {
+        edit = (struct edit){.text = BUF_INIT(1u << 20)};
+        edit_add_variables(text, len, &entry, &registration, &edit);
+        check_edit(text, len, root, &edit);
+    }
+    if (entry.owner == ENTRY_KCAP) {
+        edit = (struct edit){.text = BUF_INIT(1u << 20)};
+        edit_switch(text, &entry, &registration, &edit);
+        check_edit(text, len, root, &edit);
+    }
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct edit edit = {.text = BUF_INIT(1u << 20)};
     struct toml_value *root = NULL;
     struct toml_error error;
-    struct entry entry;
     char *text = malloc(size ? size : 1);
 
     if (!text)
@@ -55,15 +112,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         if (!toml_equal(root, root))
             abort();
-        entry_find(root, &entry);
-        if (entry.owner == ENTRY_ABSENT)
-            edit_add_entry(text, size, &entry, &registration, &edit);
-        else if ((entry.owner == ENTRY_OURS || entry.owner == ENTRY_KCAP) && !entry.timeout)
-            edit_add_timeout(text, size, &entry, &edit);
-        if (edit.text.len > 0)
-            check_edit(text, size, root, &edit);
+        check_edits(text, size, root);
     }
-    buf_fini(&edit.text);
     toml_free(root);
     free(text);
     return 0;

@@ -6,6 +6,7 @@ harness_tests = \
 	tests/harness/test_launch_claude.py \
 	tests/harness/test_launch_codex.py \
 	tests/harness/test_loop.py \
+	tests/harness/test_setup_codex.py \
 	tests/harness/test_slow_codex.py
 EXTRA_DIST += $(harness_tests) \
 	tests/harness/clients.py \

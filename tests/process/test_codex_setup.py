@@ -2,16 +2,15 @@
 """codex-setup: whatever the config looks like, install changes our entry and nothing else, and remove undoes it."""
 import base64
 import concurrent.futures
-import glob
 import math
 import random
 import stat
 import tomllib
 
-from codex_desk import Desk
+from codex_desk import INPUTS, Desk, made_inputs
 from harness import *
 
-INPUTS = sorted(glob.glob(os.path.join(paths.SRCDIR, "tests", "data", "codex-config", "*.toml")))
+KILL_AT = os.path.join(paths.BUILDDIR, "tests", "support", "kill-at")
 TOML_JSON = os.path.join(paths.BUILDDIR, "tests", "support", "toml-json")
 UNREADABLE = ("16-", "17-", "18-", "31-")  # Codex refuses them too
 BLOCKED = ("19-", "20-", "21-")            # TOML leaves no place for our entry
@@ -75,30 +74,7 @@ def test_every_input():
 
 
 def test_many_more_inputs():
-    """Shapes put together at random: line ends, marks, neighbours, the entry in every form, with and without its key."""
-    chance = random.Random(20261130)
-    entries = ["", '[mcp_servers.kcap-flows]\ncommand = "kcap"\nargs = ["mcp", "flows"]\n',
-               '[mcp_servers]\nkcap-flows.command = "kcap"\nkcap-flows.args = ["mcp", "flows"]\n',
-               'mcp_servers.kcap-flows = { command = "/opt/kcap", args = ["mcp", "flows"] }\n',
-               '[mcp_servers."kcap-flows"]\n  command = "/x/kcap-host" # ours\n  args = ["--plugin", "flows"]\n',
-               "mcp_servers = { 'kcap-flows' = { command = 'kcap', args = ['mcp', 'flows'], } }\n",
-               "mcp_servers = {}\n", "mcp_servers = { a = { command = 'x' }, }\n",
-               "[mcp_servers]\n", "mcp_servers.a.command = 'x'\n"]
-    heads = ["", "# first\n\n", 'model = "gpt-5" # note\n', 'a.b.c = 1\n', '"quoted key" = """\n[mcp_servers.kcap-flows]\n"""\n']
-    tails = ["", "\n[features]\nx = true\n", "\n[[rows]]\nid = 1\n[[rows]]\nid = 2\n", "\n# the end", "\n[z.'a b']\nk = [\n  1, # one\n]\n"]
-    kinds = []
-    for number in range(90):
-        entry = chance.choice(entries)
-        head = chance.choice(heads)
-        text = head + entry + chance.choice(tails)
-        if chance.random() < 0.3:
-            text = text.rstrip("\n")
-        if chance.random() < 0.3:
-            text = text.replace("\n", "\r\n")
-        data = text.encode()
-        if chance.random() < 0.2:
-            data = b"\xef\xbb\xbf" + data
-        kinds.append(round_trip("made %d" % number, data))
+    kinds = [round_trip("made %d" % number, data) for number, data in enumerate(made_inputs(90))]
     assert kinds.count("changed") > 70, kinds
 
 
@@ -193,31 +169,36 @@ def test_nothing_is_lost_when_many_write_at_once():
         assert all(status == 0 or "keeps changing" in err for status, _, err in results), results
 
 
-def test_killed_at_any_moment_the_file_is_old_or_new():
+def test_killed_at_each_system_call_the_file_is_old_or_new():
     original = b'# mine\nmodel = "x"\n' + b"# filler\n" * 2000
+    program = [os.path.join(paths.BUILDDIR, "stage", "bin", "kcap-host"), "--plugin", "codex-setup", "--"]
     with Desk(original) as desk:
         assert desk.run("install")[0] == 0
         installed = desk.get()
-        chance = random.Random(7)
-        seen = set()
-        for _ in range(60):
-            desk.put(original)
-            process = subprocess.Popen([os.path.join(paths.BUILDDIR, "stage", "bin", "kcap-host"), "--plugin", "codex-setup",
-                                        "--", "install"], env=desk.env, cwd=desk.home, stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.DEVNULL)
-            threading_wait(chance.random() * 0.012)
-            process.kill()
-            process.wait()
-            now = desk.get()
-            assert now in (original, installed), now[-200:]
-            seen.add(now == installed)
-        assert desk.run("install")[0] == 0 and desk.get() == installed
+        env = dict(desk.env, ASAN_OPTIONS="detect_leaks=0")  # it cannot look for them under a tracer
 
+        def killed_at(number, command):
+            done = subprocess.run([KILL_AT, str(number), *program, command], env=env, cwd=desk.home, capture_output=True)
+            assert done.returncode in (0, 1), done
+            return done.returncode == 0
 
-def threading_wait(seconds):
-    """The moment of the kill, which is what is varied."""
-    import threading
-    threading.Event().wait(seconds)
+        for command, before, after in (("remove", installed, original), ("install", original, installed)):
+            number, seen = 1, set()
+            # what is before the first look at the file is the host's start, the same each time
+            while True:
+                desk.put(before)
+                killed = killed_at(number, command)
+                now = desk.get()
+                assert now in (before, after), (command, number, now[-200:])
+                seen.add(now == after)
+                if not killed:
+                    break
+                if command == "remove":
+                    desk.put(original)  # so that there is something to remove, whatever was noted
+                    assert desk.run("install")[0] == 0 and desk.get() == installed
+                number += 1 if number > 150 or now == after else 4
+            assert seen == {False, True} and now == after, (command, number)
+        assert desk.run("remove")[0] == 0 and desk.get() == original
 
 
 def test_status_names_the_mistakes():

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """codex-setup: whose entry it is, what is done to it and what never, and how all of it is taken back."""
+import difflib
 import tomllib
 
 from codex_desk import Desk
 from harness import *
 
+HOST_PROGRAM = os.path.join(paths.BUILDDIR, "stage", "bin", "kcap-host")
 KCAP = '# mine\n[mcp_servers.kcap-flows]\ncommand = "/opt/kcap"   # theirs\nargs = ["mcp", "flows"]\n\n[other]\nx = 1\n'
 TIMEOUT = "tool_timeout_sec = 600\n"
 
@@ -97,6 +99,26 @@ def test_a_large_file_takes_a_moment():
         begin = time.monotonic()
         assert desk.run("install", "--dry-run")[0] == 0
         assert time.monotonic() - begin < 15 * SLOWER, "not linear"
+
+
+def test_a_diff_of_a_large_config_shows_our_lines_only():
+    lines = ["# what I have collected over the years", "", 'model = "gpt-5"   # not the small one', "approval_policy = 'on-request'", ""]
+    for number in range(40):
+        lines += ["[projects.\"/home/me/src/%d\"]" % number, 'trust_level = "trusted"', "",
+                  "[mcp_servers.tool%d]  # see the wiki" % number, "command = 'npx'", 'args = ["-y", "tool-%d",' % number,
+                  "        # the port is fixed", '        "--port=%d"]' % (9000 + number), "startup_timeout_sec = 0x1E",
+                  "  [mcp_servers.tool%d.env]" % number, "  TOKEN_FILE = '''/home/me/[x].token'''", ""]
+    plain = "\n".join(lines)
+    again = plain.replace("tool", "other").replace("me/src", "me/lib").split("on-request'")[1]
+    for text, want in ((plain + KCAP + again, ["+tool_timeout_sec = 600"]),
+                       (plain, ["+", "+[mcp_servers.kcap-flows]", '+command = "%s"' % HOST_PROGRAM,
+                                '+args = ["--plugin", "flows"]', "+tool_timeout_sec = 600"])):
+        with Desk(text) as desk:
+            dry = desk.run("install", "--dry-run")[1]
+            assert desk.run("install")[0] == 0
+            diff = list(difflib.unified_diff(text.splitlines(), desk.get().decode().splitlines(), lineterm=""))
+            assert [line for line in diff[2:] if line[0] in "+-"] == want, diff
+            assert [line for line in dry.splitlines()[2:] if line[0] in "+-"] == want, dry
 
 
 def test_a_choice_of_the_user_stands():

@@ -11,3 +11,5 @@ tests_support_serial_la_SOURCES = tests/support/serial.c
 tests_support_serial_la_LDFLAGS = $(plugin_ldflags) -rpath /nowhere
 check_PROGRAMS += tests/support/toml-json
 tests_support_toml_json_LDADD = plugins/codex-setup/libtoml.la lib/libkcap.la
+check_PROGRAMS += tests/support/kill-at
+tests_support_kill_at_SOURCES = tests/support/kill-at.c

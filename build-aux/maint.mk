@@ -3,10 +3,11 @@ EXTRA_DIST += build-aux/lint.sh build-aux/maint.mk
 lint:
 	CC='$(CC)' $(SHELL) $(top_srcdir)/build-aux/lint.sh $(top_srcdir)
 
-# Left out, as valgrind 3.19 knows no pidfd_open: whole reviews; test_paths, test_flows_daemon and test_reviewer_launch, which
-# start children by it. test_checklist_changes starts kcap-checklist a thousand times.
+# Left out, as valgrind 3.19 knows no pidfd_open: whole reviews; test_paths, test_flows_daemon and
+# test_reviewer_launch, which start children by it. test_checklist_changes starts kcap-checklist a thousand times.
 VALGRIND = valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
-valgrind_leaves_out = tests/unit/test_paths tests/plugin/daemon/test_flows_daemon tests/plugin/launch/test_reviewer_launch
+valgrind_leaves_out = tests/unit/test_paths tests/plugin/daemon/test_flows_daemon \
+	tests/plugin/launch/test_reviewer_launch
 valgrind_tests = $(filter-out $(valgrind_leaves_out),$(unit_tests) $(flowd_unit_tests) $(plugin_tests))
 valgrind_process_tests = tests/process/test_host.py \
 	$(filter-out tests/process/test_checklist_changes.py,$(flowd_process_tests))

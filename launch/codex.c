@@ -380,7 +380,8 @@ void
 compose_codex_add_plan(struct compose *compose)
 {
     static const char *const exec[] = {"exec", "--json", "--skip-git-repo-check", NULL};
-    static const char *const tui[] = {"--no-alt-screen", NULL};
+    /* in no shared server, which would go on when we end the reviewer */
+    static const char *const tui[] = {"--no-daemon", "--no-alt-screen", NULL};
     AUTO_BUF struct buf model = BUF_INIT(2 * MAX_MODEL + 16);
 
     add_program(compose);

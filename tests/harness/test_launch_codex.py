@@ -11,14 +11,19 @@ from harness import *
 OURS = "mcp__kcap_flow_result_"
 
 
-def check_alone(desk, plan):
-    done = desk.start(plan)
-    assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
+def assert_alone(desk, plan):
+    """What the model was offered, what was started, and that it could report."""
     assert desk.servers() == [OURS + plan["server"].rsplit("-", 1)[1]], desk.api.offered
     assert sorted(name for space, name in desk.api.offered if space in desk.servers()) == \
         ["send_flow_message", "submit_review_result"], desk.api.offered
     assert desk.started() == [] and desk.starts_agents() == [], (desk.started(), desk.api.offered)
     assert desk.reported() == ["agent-1"], desk.flow.records(1)
+
+
+def check_alone(desk, plan):
+    done = desk.start(plan)
+    assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
+    assert_alone(desk, plan)
 
 
 def test_with_servers_of_the_user():
@@ -167,9 +172,7 @@ def test_app_server_trusts_nothing_by_itself():
             before = open(os.path.join(desk.codex_home, "config.toml")).read()
             plan = desk.plan("--mode", "app-server")
             converse(desk, plan, sandbox)
-            assert desk.servers() == [OURS + plan["server"].rsplit("-", 1)[1]] and desk.started() == [], \
-                (sandbox, desk.api.offered, desk.started())
-            assert desk.reported() == ["agent-1"], sandbox
+            assert_alone(desk, plan)
             assert open(os.path.join(desk.codex_home, "config.toml")).read() == before, sandbox
     with Desk() as desk:  # without the override it would: the reason for it
         desk.put("repo/.codex/config.toml", desk.entry("repo"))
@@ -211,10 +214,44 @@ def test_on_its_screen():
         desk.config(desk.entry("alpha"))
         plan = desk.plan("--mode", "tui", "--", "go")
         on_screen(desk, plan)
-        assert desk.servers() == [OURS + plan["server"].rsplit("-", 1)[1]] and desk.started() == [], desk.api.offered
+        assert_alone(desk, plan)
         desk.put("repo/.codex/config.toml", desk.entry("repo"))
         status, _, err = desk.launch("--mode", "tui", "--", "go")
         assert status == 5 and "the repository's .codex/config.toml" in err, err
+
+
+def test_on_its_screen_beside_its_shared_server():
+    """The server was started without our flags; the reviewer does not live in it, so that it ends with its process group."""
+    with Desk() as desk:
+        desk.config(desk.entry("alpha"))
+        daemon = [clients.program("codex"), "app-server", "daemon"]
+        begun = subprocess.run([*daemon, "start"], env=desk.env, cwd=desk.home, capture_output=True, text=True, timeout=90)
+        assert begun.returncode == 0, begun
+        try:
+            plan = desk.plan("--mode", "tui", "--", "go")
+            on_screen(desk, plan)
+            assert_alone(desk, plan)
+        finally:
+            subprocess.run([*daemon, "stop"], env=desk.env, cwd=desk.home, capture_output=True, timeout=90)
+            for line in begun.stderr.splitlines():  # it leaves one behind that looks for updates
+                if '"process_spawned"' in line:
+                    try:
+                        os.kill(json.loads(line)["details"]["pid"], signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+
+
+def test_with_all_of_it_at_once():
+    with Desk() as desk:
+        desk.config(desk.entry("alpha") + desk.entry("must", required=True))
+        desk.plugin("plug")
+        desk.put(".codex/work.config.toml", desk.entry("profile"))
+        desk.put("repo/.codex/config.toml", desk.entry("repo"))
+        desk.trust(desk.repo)
+        desk.etc(**{"codex/config__toml": desk.entry("system"), "codex/managed_config__toml": desk.entry("managed")})
+        live = desk.codex("--profile", "work")
+        assert live == ["mcp__" + name for name in ("alpha", "managed", "must", "plug", "profile", "repo", "system")], live
+        check_alone(desk, desk.plan("--", "go"))
 
 
 def test_a_fixed_name_can_be_taken_over():

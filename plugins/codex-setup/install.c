@@ -38,6 +38,7 @@ struct plan {
     struct buf text;
     struct toml_value *root; /* of text; NULL: as the config's */
     struct record record;
+    size_t n; /* of its changes, the last so many, are made here */
 };
 
 static void
@@ -58,6 +59,7 @@ plan_edit(struct plan *plan, struct edit *edit)
     int r;
 
     edit_apply(buf_str(&plan->text), plan->text.len, edit, &next);
+    plan->n++;
     r = was && buf_ok(&next) && next.len > 0
             ? record_add(&plan->record, edit->kind, buf_str(&edit->text), was)
             : -1;
@@ -120,9 +122,11 @@ plan_entry(struct setup *setup, struct plan *plan, const struct registration *re
 /* ---- doing it ---- */
 
 static void
-say_done(struct setup *setup, const struct record *record, size_t known)
+say_done(struct setup *setup, const struct plan *plan)
 {
-    for (size_t i = known; i < record->n; i++) {
+    const struct record *record = &plan->record;
+
+    for (size_t i = record->n - plan->n; i < record->n; i++) {
         if (record->changes[i].kind == EDIT_ENTRY)
             setup_say(setup,
                       "Registered " ENTRY_NAME " with Codex. Start Codex anew to use it.");
@@ -136,18 +140,30 @@ say_done(struct setup *setup, const struct record *record, size_t known)
     }
 }
 
+/* Noted, made, and noted as made: whenever we are killed, remove knows what there is to take
+ * back. */
 static int
-carry_out(struct setup *setup, const struct plan *plan, size_t known)
+carry_out(struct setup *setup, struct plan *plan)
 {
-    int r = setup_write(setup, &plan->text);
+    bool noted;
+    int r;
 
-    if (r != SETUP_OK || setup->dry_run)
+    if (setup->dry_run)
+        return setup_write(setup, &plan->text);
+    plan->record.pending = plan->n;
+    noted = record_write(setup, &plan->record) == 0;
+    r = setup_write(setup, &plan->text);
+    if (r != SETUP_OK) {
+        if (plan->n == plan->record.n)
+            record_remove(setup); /* nothing else is known */
         return r;
-    if (record_write(setup, &plan->record) < 0)
+    }
+    plan->record.pending = 0;
+    if (!noted || record_write(setup, &plan->record) < 0)
         setup_say(setup,
                   "There is no state directory to note the change in, so remove will not "
                   "know it; 'codex mcp remove " ENTRY_NAME "' takes the entry out.");
-    say_done(setup, &plan->record, known);
+    say_done(setup, plan);
     return SETUP_OK;
 }
 
@@ -174,27 +190,20 @@ static int
 install_entry(struct setup *setup, const struct registration *registration)
 {
     struct plan plan = {.text = BUF_INIT(SETUP_MAX_TEXT)};
-    size_t known;
     int r;
 
     record_read(setup, &plan.record);
     buf_add(&plan.text, buf_str(&setup->old), setup->old.len);
-    if (setup->entry.owner == ENTRY_ABSENT)
-        known = 0;
-    else
-        known = plan.record.n;
     r = setup->entry.owner == ENTRY_ABSENT ? plan_entry(setup, &plan, registration)
                                            : plan_keys(setup, &plan, registration);
     if (r < 0) {
-        setup_say(setup,
-                  "%s: the edit cannot be composed (memory, or too many changes by us "
-                  "already). Nothing was changed.",
+        setup_say(setup, "%s: there is not enough memory for the edit. Nothing was changed.",
                   setup->path);
         r = SETUP_FAILED;
-    } else if (plan.record.n == known && setup->entry.owner != ENTRY_ABSENT) {
+    } else if (plan.n == 0) {
         say_kept(setup);
     } else {
-        r = carry_out(setup, &plan, known);
+        r = carry_out(setup, &plan);
     }
     plan_fini(&plan);
     return r;

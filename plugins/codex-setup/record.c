@@ -89,11 +89,25 @@ record_lock(struct setup *setup)
     setup->lock_fd = take_fd(&fd);
 }
 
+static void
+forget(struct record *record, size_t i)
+{
+    free(record->changes[i].put);
+    free(record->changes[i].was);
+    record->n--;
+    memmove(&record->changes[i], &record->changes[i + 1],
+            (record->n - i) * sizeof record->changes[0]);
+}
+
 int
 record_add(struct record *record, enum edit_kind kind, const char *put, const char *was)
 {
     struct change change = {.kind = kind, .put = strdup(put), .was = strdup(was)};
 
+    for (size_t i = record->n; i > 0; i--) {
+        if (record->changes[i - 1].kind == kind)
+            forget(record, i - 1);
+    }
     if (record->n == RECORD_MAX_CHANGES || !change.put || !change.was) {
         free(change.put);
         free(change.was);
@@ -126,6 +140,22 @@ read_change(const cJSON *json, struct record *to)
     return -1;
 }
 
+/* The changes of one run are made at once, so the last one tells. */
+static void
+drop_unmade(const struct setup *setup, struct record *record)
+{
+    const struct change *last = record->n > 0 ? &record->changes[record->n - 1] : NULL;
+    struct edit undo = {.text = BUF_INIT(SETUP_MAX_TEXT)};
+    bool made = record->pending == 0 || !last || record->pending > record->n ||
+                edit_undo(buf_str(&setup->old), setup->old.len, setup->root, last->kind,
+                          last->put, last->was, &undo);
+
+    for (; !made && record->pending > 0; record->pending--)
+        forget(record, record->n - 1);
+    record->pending = 0;
+    buf_fini(&undo.text);
+}
+
 void
 record_read(struct setup *setup, struct record *ret)
 {
@@ -134,6 +164,7 @@ record_read(struct setup *setup, struct record *ret)
     AUTO_JSON cJSON *json = NULL;
     const char *recorded;
     const cJSON *change;
+    int64_t pending = 0;
 
     *ret = (struct record){.n = 0};
     path = config ? record_path(setup, config, false) : NULL;
@@ -144,6 +175,7 @@ record_read(struct setup *setup, struct record *ret)
     if (!recorded || strcmp(recorded, config) != 0)
         return; /* the name is a hash */
     ret->made = json_bool(json, "made", false);
+    (void)json_int(json, "pending", &pending);
     cJSON_ArrayForEach(change, json_get(json, "changes"))
     {
         if (read_change(change, ret) < 0) {
@@ -151,6 +183,8 @@ record_read(struct setup *setup, struct record *ret)
             return;
         }
     }
+    ret->pending = pending > 0 ? (size_t)pending : 0;
+    drop_unmade(setup, ret);
 }
 
 static void
@@ -170,7 +204,8 @@ record_write(struct setup *setup, const struct record *record)
     if (!path)
         return -1;
     add_text(&text, "{\"config\":", config);
-    buf_addf(&text, ",\"made\":%s,\"changes\":[", record->made ? "true" : "false");
+    buf_addf(&text, ",\"made\":%s,\"pending\":%zu,\"changes\":[",
+             record->made ? "true" : "false", record->pending);
     for (size_t i = 0; i < record->n; i++) {
         add_text(&text, i ? ",{\"kind\":" : "{\"kind\":", kinds[record->changes[i].kind]);
         add_text(&text, ",\"put\":", record->changes[i].put);

@@ -8,7 +8,7 @@
 
 #include "edit.h"
 
-#define RECORD_MAX_CHANGES 16
+#define RECORD_MAX_CHANGES 4 /* one of each kind */
 
 struct setup;
 
@@ -21,14 +21,17 @@ struct change {
 struct record {
     struct change changes[RECORD_MAX_CHANGES];
     size_t n;
-    bool made; /* there was no file before the first */
+    size_t pending; /* the last so many are noted, and perhaps not made */
+    bool made;      /* there was no file before the first */
 };
 
-/* Empty when nothing is known. */
+/* Empty when nothing is known. What was noted and then not made, as we were killed in between,
+ * is left out: setup's config has been read. */
 void record_read(struct setup *setup, struct record *ret);
 void record_fini(struct record *record);
 
-/* Returns 0, or negative: full, or out of memory. */
+/* Notes a change. An earlier one of its kind is forgotten: it is no longer there, or this one
+ * would not be made. Returns 0, or negative: full, or out of memory. */
 int record_add(struct record *record, enum edit_kind kind, const char *put, const char *was);
 
 int record_write(struct setup *setup, const struct record *record);

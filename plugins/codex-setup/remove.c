@@ -37,6 +37,22 @@ take_back(const struct setup *setup, const struct record *record, struct buf *re
     return record->n > 0 && buf_ok(text);
 }
 
+/* Whether somebody, or a remove that was killed before it could forget, has taken all of it
+ * back already. */
+static bool
+is_gone(const struct entry *entry, const struct record *record)
+{
+    for (size_t i = 0; i < record->n; i++) {
+        enum edit_kind kind = record->changes[i].kind;
+
+        if (kind == EDIT_ENTRY || (kind == EDIT_TIMEOUT && entry->timeout) ||
+            (kind == EDIT_VARIABLES && toml_get(entry->table, "env_vars")) ||
+            (kind == EDIT_SWITCH && entry->owner != ENTRY_KCAP))
+            return false;
+    }
+    return record->n > 0;
+}
+
 /* What install made and remove emptied is not left behind. */
 static void
 drop_empty_file(struct setup *setup)
@@ -55,6 +71,12 @@ remove_recorded(struct setup *setup, const struct record *record)
 
     if (setup->entry.owner == ENTRY_ABSENT || !setup->exists) {
         setup_say(setup, "%s is not registered in %s.", ENTRY_NAME, setup->path);
+        if (!setup->dry_run)
+            record_remove(setup);
+        return SETUP_OK;
+    }
+    if (is_gone(&setup->entry, record)) {
+        setup_say(setup, "Nothing that was put into %s is there any more.", setup->path);
         if (!setup->dry_run)
             record_remove(setup);
         return SETUP_OK;

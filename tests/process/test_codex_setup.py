@@ -193,8 +193,11 @@ def test_killed_at_each_system_call_the_file_is_old_or_new():
                 seen.add(now == after)
                 if not killed:
                     break
-                if command == "remove":
-                    desk.put(original)  # so that there is something to remove, whatever was noted
+                if command == "install":  # whatever it came to, it can be taken back
+                    status, out, err = desk.run("remove")
+                    assert status == 0 and desk.get() == original, (number, out, err, now == after)
+                else:  # so that there is something to remove
+                    desk.put(original)
                     assert desk.run("install")[0] == 0 and desk.get() == installed
                 number += 1 if number > 150 or now == after else 4
             assert seen == {False, True} and now == after, (command, number)

@@ -68,6 +68,15 @@ def test_a_second_install_adds_to_what_is_known():
     with Desk(KCAP) as desk:
         assert desk.run("install")[0] == 0 and desk.run("install", "--switch")[0] == 0
         assert desk.run("remove")[0] == 0 and desk.get().decode() == KCAP
+    with Desk(KCAP) as desk:  # taken out by hand
+        assert desk.run("install")[0] == 0
+        desk.put(KCAP)
+        status, out, _ = desk.run("remove")
+        assert status == 0 and "any more" in out and desk.get().decode() == KCAP, out
+    with Desk(KCAP) as desk:  # taken out by hand and put in again
+        assert desk.run("install")[0] == 0
+        desk.put(KCAP)
+        assert desk.run("install")[0] == 0 and desk.run("remove")[0] == 0 and desk.get().decode() == KCAP
     with Desk('a = 1\n') as desk:  # the entry was put in by us, and its time-out taken out and put in again
         assert desk.run("install")[0] == 0
         text = desk.get()

@@ -368,17 +368,23 @@ def test_idle_end_of_input_is_quick():
 
 
 def test_whoever_still_waits_is_told_to_leave():
-    with initialized() as host:
-        host.call("slow", {"ms": 60000})
-        host.call("background")
-        host.error_line("background jobs")
-        host.close()
-        assert host.wait_exit() == 0
-        if SLOWER > 1:
-            return  # all that follows has half a second, whatever the host runs under
-        host.error_line("slow ended 6")
-        host.wait_until(lambda: sum("background ended 6" in line for line in host.errors) == 64, 10, "64 ends")
-        host.error_line("fini")
+    for tries_left in (2, 1, 0):  # all of it has a tenth of a second, which a busy machine may not give to 65 threads
+        with initialized() as host:
+            host.call("slow", {"ms": 60000})
+            host.call("background")
+            host.error_line("background jobs")
+            host.close()
+            assert host.wait_exit() == 0
+            if SLOWER > 1:
+                return
+            try:
+                host.error_line("slow ended 6", 2)
+                host.wait_until(lambda: sum("background ended 6" in line for line in host.errors) == 64, 2, "64 ends")
+                host.error_line("fini", 2)
+                return
+            except AssertionError:
+                if not tries_left:
+                    raise
 
 
 def test_descriptors_somebody_made_non_blocking():

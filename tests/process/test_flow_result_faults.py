@@ -65,6 +65,8 @@ def run_cell(name, plan, wanted, disk, restart):
             outcome, text, is_error = cell.submit(host)
             check(outcome, text, is_error, cell, name)
             assert outcome == wanted, (name, outcome, text)
+            if disk != "well":
+                host.error_line("cannot be kept on disk")
             warned = [e for e in host.errors if "cannot be kept on disk" in e]
             assert len(warned) == (disk != "well"), (name, host.errors)
         if not restart:

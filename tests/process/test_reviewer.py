@@ -73,7 +73,7 @@ def test_either_address_is_enough_and_the_capability_wins():
                 assert desk.seen() == []  # not for initialize
                 assert text_of(host.result("submit_review_result", CLEAN)).startswith("Recorded."), env
                 assert desk.seen() == seen, (env, desk.seen())
-                lines = [e for e in host.errors if "results go to" in e]
+                lines = host.error_line("results go to")
                 assert len(lines) == 1 and "127.0.0.1" in lines[0] and "/cap" not in lines[0], lines
             if "KCAP_FLOW_CAPABILITY_URL" in env:
                 with desk.host(**env) as host:

@@ -148,6 +148,8 @@ carry_out(struct setup *setup, struct plan *plan)
     bool noted;
     int r;
 
+    toml_free(plan->root); /* a large one need not be there while the text is checked */
+    plan->root = NULL;
     if (setup->dry_run)
         return setup_write(setup, &plan->text);
     plan->record.pending = plan->n;

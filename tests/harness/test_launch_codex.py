@@ -80,6 +80,18 @@ def test_in_a_trusted_repository():
         check_source(desk, "below", cwd=sub)
 
 
+def test_in_a_repository_with_an_odd_name():
+    with Desk() as desk:
+        odd = os.path.join(desk.home, 'a "b"=c.d é\n\\x')
+        os.rename(desk.repo, odd)
+        desk.repo = odd
+        os.makedirs(os.path.join(odd, ".codex"))
+        with open(os.path.join(odd, ".codex", "config.toml"), "w") as file:
+            file.write(desk.entry("repo"))
+        desk.trust(odd)
+        check_source(desk, "repo")
+
+
 def test_in_a_worktree_of_a_trusted_repository():
     with Desk() as desk:
         git = ["git", "-C", desk.repo, "-c", "user.name=n", "-c", "user.email=e@x"]

@@ -4,21 +4,38 @@
 #include "server/launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/auto.h"
+#include "lib/paths.h"
+#include "lib/spawn.h"
+#include "lib/text.h"
 #include "server/engine.h"
 #include "server/log.h"
 #include "server/prompt.h"
 #include "server/util.h"
+#include "server/workspace.h"
 
 #define MAX_PROMPT    ((size_t)32 << 20)
 #define MAX_ENV_NAMES ((size_t)16 << 10)
 
+#define COPY_SEC       120
+#define MAX_COPY_FAULT 4096
+
+enum copy_state { COPY_NONE, COPY_RUNS, COPY_READY, COPY_FAILED };
+
 struct queued {
     struct queued *next;
     char *round_id, *agent_id, *session_id;
+    enum copy_state copy; /* of the checkout, made by a child before the turn */
+    pid_t copy_pid;
+    int copy_errors; /* its standard error, -1 for none */
+    int64_t copy_until_ns;
+    struct buf copy_fault;
 };
 
 /* A turn that has begun. */
@@ -26,18 +43,21 @@ struct launch_entry {
     struct launch_entry *next;
     char *round_id;
     const char *memory;
-    struct launch launch; /* agent_id NULL: no process was started for it */
+    struct participant where; /* what was settled about its place */
+    struct launch launch;     /* agent_id NULL: no process was started for it */
     char *env_names;
 };
 
 /* ---- the queue ---- */
 
 void
-launcher_init(struct launcher *launcher, const char *settings_path,
+launcher_init(struct launcher *launcher, const char *settings_path, const char *work_dir,
               const struct settings_override *override)
 {
-    *launcher =
-        (struct launcher){.settings_path = settings_path, .override = override, .max_turns = 1};
+    *launcher = (struct launcher){.settings_path = settings_path,
+                                  .work_dir = work_dir,
+                                  .override = override,
+                                  .max_turns = 1};
     launcher->queue_end = &launcher->queue;
 }
 
@@ -47,6 +67,11 @@ queued_free(struct queued *queued)
     free(queued->round_id);
     free(queued->agent_id);
     free(queued->session_id);
+    if (queued->copy == COPY_RUNS)
+        (void)kill(-queued->copy_pid, SIGKILL);
+    if (queued->copy_errors >= 0)
+        (void)close(queued->copy_errors);
+    buf_fini(&queued->copy_fault);
     free(queued);
 }
 
@@ -54,6 +79,7 @@ static void
 entry_free(struct launch_entry *entry)
 {
     launch_fini(&entry->launch);
+    participant_fini(&entry->where);
     free(entry->env_names);
     free(entry->round_id);
     free(entry);
@@ -96,6 +122,8 @@ launch_add(struct launcher *launcher, struct store *store, struct reviewers *rev
         r = store_get_flow(store, job.round.flow_id, &job.flow);
     if (r == 0)
         r = store_get_participant(store, job.round.flow_id, job.round.role, &job.who);
+    if (queued)
+        queued->copy_errors = -1;
     if (r == 0) {
         queued->round_id = strdup(round_id);
         queued->agent_id = strdup(job.who.agent_id);
@@ -124,7 +152,8 @@ choose(struct launcher *launcher, const struct reviewers *reviewers)
 
     for (struct queued **place = &launcher->queue; *place; place = &(*place)->next) {
         size_t turns;
-        if (reviewers_place(reviewers, (*place)->agent_id) == REVIEWER_BUSY)
+        if ((*place)->copy == COPY_RUNS ||
+            reviewers_place(reviewers, (*place)->agent_id) == REVIEWER_BUSY)
             continue;
         turns = reviewers_turns_of(reviewers, (*place)->session_id);
         if (best && turns >= fewest)
@@ -162,6 +191,92 @@ launch_is_queued(const struct launcher *launcher, const char *round_id)
     return false;
 }
 
+/* ---- copies of checkouts ---- */
+
+static int
+start_copy(struct queued *queued, const char *source, const char *dir)
+{
+    AUTO_FREE char *self = paths_program("kcap-flowd");
+    const char *const argv[] = {self, WORKSPACE_COPY_WORD, source, dir, NULL};
+    AUTO_CLOSE int theirs = -1;
+    struct spawn spawn = {.argv = argv, .stdin_fd = -1, .stdout_fd = -1, .new_group = true};
+    int ends[2], r;
+
+    if (!self)
+        return -ENOENT;
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -errno;
+    queued->copy_errors = ends[0];
+    spawn.stderr_fd = theirs = ends[1];
+    r = spawn_start(&spawn, &queued->copy_pid, NULL);
+    if (r < 0)
+        return r;
+    queued->copy = COPY_RUNS;
+    queued->copy_until_ns = util_now_ns() + COPY_SEC * UTIL_SEC_NS;
+    buf_init(&queued->copy_fault, MAX_COPY_FAULT);
+    return 0;
+}
+
+static void
+read_copy_fault(struct queued *queued)
+{
+    char space[MAX_COPY_FAULT / 8];
+    ssize_t n = read(queued->copy_errors, space, sizeof space);
+
+    buf_adds(&queued->copy_fault, "the checkout could not be copied");
+    if (n > 0) {
+        buf_adds(&queued->copy_fault, ": ");
+        text_add_line(&queued->copy_fault, space, (size_t)n);
+    }
+}
+
+bool
+launch_child_ended(struct launcher *launcher, pid_t pid, int status)
+{
+    for (struct queued *queued = launcher->queue; queued; queued = queued->next) {
+        if (queued->copy != COPY_RUNS || queued->copy_pid != pid)
+            continue;
+        queued->copy = status == 0 ? COPY_READY : COPY_FAILED;
+        if (status != 0)
+            read_copy_fault(queued);
+        return true;
+    }
+    return false;
+}
+
+void
+launch_tick(struct launcher *launcher, int64_t now_ns)
+{
+    for (struct queued *queued = launcher->queue; queued; queued = queued->next) {
+        if (queued->copy == COPY_RUNS && queued->copy_until_ns <= now_ns) {
+            (void)kill(-queued->copy_pid, SIGKILL);
+            queued->copy_until_ns = UTIL_NEVER;
+        }
+    }
+}
+
+int64_t
+launch_deadline_ns(const struct launcher *launcher)
+{
+    int64_t until_ns = UTIL_NEVER;
+
+    for (const struct queued *queued = launcher->queue; queued; queued = queued->next) {
+        if (queued->copy == COPY_RUNS)
+            until_ns = util_earlier(until_ns, queued->copy_until_ns);
+    }
+    return until_ns;
+}
+
+static size_t
+count_copies(const struct launcher *launcher)
+{
+    size_t count = 0;
+
+    for (const struct queued *queued = launcher->queue; queued; queued = queued->next)
+        count += queued->copy == COPY_RUNS ? 1 : 0;
+    return count;
+}
+
 /* ---- one turn ---- */
 
 static int
@@ -173,10 +288,6 @@ load(struct store *store, const char *round_id, struct assignment *job)
         r = store_get_flow(store, job->round.flow_id, &job->flow);
     if (r == 0)
         r = store_get_participant(store, job->round.flow_id, job->round.role, &job->who);
-    if (r == 0 && !job->who.dir) {
-        job->who.dir = strdup(job->flow.cwd);
-        r = job->who.dir ? 0 : -ENOMEM;
-    }
     return r;
 }
 
@@ -295,34 +406,63 @@ begin(struct store *store, struct reviewers *reviewers, const struct settings *s
     return 0;
 }
 
-static void
+/* Settles where it works. Returns 1 when a copy is being made and the turn has to wait. */
+static int
+settle_place(struct launcher *launcher, struct assignment *job, struct launch_entry *entry,
+             struct queued *queued, struct buf *error)
+{
+    struct participant *where = &entry->where;
+    int r = workspace_settle(launcher->work_dir, job->flow.cwd, &job->who);
+
+    if (r > 0 && queued->copy == COPY_NONE) {
+        r = start_copy(queued, job->flow.cwd, job->who.dir);
+        return r < 0 ? r : 1;
+    }
+    if (queued->copy == COPY_FAILED) {
+        buf_adds(error, buf_str(&queued->copy_fault));
+        return -EIO;
+    }
+    if (r < 0)
+        return r;
+    where->agent_id = strdup(job->who.agent_id);
+    where->applied_workspace = strdup(job->who.applied_workspace);
+    where->fallback_reason = job->who.fallback_reason ? strdup(job->who.fallback_reason) : NULL;
+    where->dir = strdup(job->who.dir);
+    return where->agent_id && where->applied_workspace && where->dir ? 0 : -ENOMEM;
+}
+
+/* Returns 1 when the turn has to wait for a copy. */
+static int
 begin_round(struct launcher *launcher, struct store *store, struct reviewers *reviewers,
-            const struct settings *settings, const char *round_id)
+            const struct settings *settings, struct queued *queued)
 {
     AUTO_BUF struct buf error = BUF_INIT(8192);
     struct launch_entry *entry = calloc(1, sizeof *entry);
     struct assignment job = {.prompt = NULL};
-    int r = entry ? load(store, round_id, &job) : -ENOMEM;
+    int r = entry ? load(store, queued->round_id, &job) : -ENOMEM;
     bool wanted = r == 0 && strcmp(job.round.status, ROUND_RUNNING) == 0;
 
     if (wanted) {
-        entry->round_id = strdup(round_id);
-        r = entry->round_id ? begin(store, reviewers, settings, &job, entry, &error) : -ENOMEM;
+        entry->round_id = strdup(queued->round_id);
+        r = entry->round_id ? settle_place(launcher, &job, entry, queued, &error) : -ENOMEM;
+        if (r == 0)
+            r = begin(store, reviewers, settings, &job, entry, &error);
     }
     assignment_fini(&job);
     if (wanted && r == 0) {
         entry->next = launcher->first;
         launcher->first = entry;
-        return;
+        return 0;
     }
     if (entry)
         entry_free(entry);
-    if (r == 0 || (r == -ENOENT && !wanted))
-        return; /* closed or forgotten meanwhile */
+    if (r >= 0 || (r == -ENOENT && !wanted))
+        return r; /* it has to wait, or was closed or forgotten meanwhile */
     if (error.len == 0)
         buf_addf(&error, "the reviewer could not be started: %s",
                  r == -EIO ? store_error(store) : strerror(-r));
-    note_failure(reviewers, round_id, "start_failed", buf_str(&error));
+    note_failure(reviewers, queued->round_id, "start_failed", buf_str(&error));
+    return r;
 }
 
 /* ---- on record ---- */
@@ -332,6 +472,8 @@ record(struct store *store, const struct launch_entry *entry)
 {
     int r = store_set_round_memory(store, entry->round_id, entry->memory);
 
+    if (r == 0)
+        r = store_set_workspace(store, &entry->where);
     if (r == 0 && entry->launch.agent_id)
         r = store_add_launch(store, &entry->launch);
     if (r == 0 && entry->launch.agent_id)
@@ -377,6 +519,12 @@ feed_all(struct launcher *launcher, struct store *store, struct reviewers *revie
     }
 }
 
+static size_t
+count_turns(const struct launcher *launcher, const struct reviewers *reviewers)
+{
+    return reviewers_turns(reviewers) + count_copies(launcher);
+}
+
 void
 launch_run(struct launcher *launcher, struct store *store, struct reviewers *reviewers)
 {
@@ -385,19 +533,18 @@ launch_run(struct launcher *launcher, struct store *store, struct reviewers *rev
     struct queued **place;
     int r;
 
-    if (!launcher->queue || reviewers_turns(reviewers) >= launcher->max_turns ||
+    if (!launcher->queue || count_turns(launcher, reviewers) >= launcher->max_turns ||
         !choose(launcher, reviewers))
         return;
     r = settings_read(launcher->settings_path, launcher->override, &settings, &error);
     launcher->max_turns = (size_t)settings.max_reviewers;
-    while (reviewers_turns(reviewers) < launcher->max_turns &&
+    while (count_turns(launcher, reviewers) < launcher->max_turns &&
            (place = choose(launcher, reviewers)) != NULL) {
-        struct queued *queued = take(launcher, place);
         if (r < 0)
-            note_failure(reviewers, queued->round_id, "settings", buf_str(&error));
-        else
-            begin_round(launcher, store, reviewers, &settings, queued->round_id);
-        queued_free(queued);
+            note_failure(reviewers, (*place)->round_id, "settings", buf_str(&error));
+        else if (begin_round(launcher, store, reviewers, &settings, *place) == 1)
+            continue;
+        queued_free(take(launcher, place));
     }
     settings_fini(&settings);
     feed_all(launcher, store, reviewers);

@@ -18,6 +18,7 @@
 #include "server/env.h"
 #include "server/log.h"
 #include "server/server.h"
+#include "server/workspace.h"
 
 static const char usage[] =
     "usage: kcap-flowd [--foreground] [--idle-exit-sec N] [--hard-ceiling-sec N] [--idle-sec "
@@ -249,6 +250,10 @@ main(int argc, char **argv)
 
     if (argc > 1 && strcmp(argv[1], BECOME_WORD) == 0)
         return become(argc, argv);
+    if (argc == 4 && strcmp(argv[1], WORKSPACE_COPY_WORD) == 0)
+        return workspace_copy(argv[2], argv[3]);
+    if (argc == 3 && strcmp(argv[1], WORKSPACE_REMOVE_WORD) == 0)
+        return workspace_remove(argv[2]);
     clocks_clear(&line.server.override.clocks);
     r = parse(argc, argv, &line);
 

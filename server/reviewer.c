@@ -437,7 +437,8 @@ reviewer_ended(struct reviewer *reviewer)
 }
 
 void
-reviewers_reap(struct reviewers *reviewers)
+reviewers_reap(struct reviewers *reviewers, void (*other)(void *arg, pid_t pid, int status),
+               void *arg)
 {
     for (;;) {
         siginfo_t info = {.si_pid = 0};
@@ -446,10 +447,13 @@ reviewers_reap(struct reviewers *reviewers)
             return;
         while (reviewer && reviewer->pid != info.si_pid)
             reviewer = reviewer->next;
-        if (reviewer)
+        if (reviewer) {
             reviewer_ended(reviewer);
-        else /* a process of a dead reviewer, given to us as the subreaper */
-            (void)waitpid(info.si_pid, NULL, 0);
+        } else { /* a helper, or a process of a dead reviewer, given to us as the subreaper */
+            int status = 0;
+            (void)waitpid(info.si_pid, &status, 0);
+            other(arg, info.si_pid, status);
+        }
     }
 }
 

@@ -88,8 +88,9 @@ struct reviewer_live {
 bool reviewers_live(const struct reviewers *reviewers, const char *round_id,
                     struct reviewer_live *ret);
 
-/* After SIGCHLD. */
-void reviewers_reap(struct reviewers *reviewers);
+/* After SIGCHLD. other gets the children that are no reviewers. */
+void reviewers_reap(struct reviewers *reviewers,
+                    void (*other)(void *arg, pid_t pid, int status), void *arg);
 /* Looks at the clocks. */
 void reviewers_tick(struct reviewers *reviewers, int64_t now_ns);
 int64_t reviewers_deadline_ns(const struct reviewers *reviewers);

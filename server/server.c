@@ -21,6 +21,7 @@
 #include "server/orphan.h"
 #include "server/turn.h"
 #include "server/util.h"
+#include "server/workspace.h"
 
 #define IDLE_CONNECTION_SEC 30
 #define ACCEPT_REST_MS      200
@@ -33,7 +34,7 @@ struct server {
     struct turn turn; /* everything a turn works on */
     struct place *place;
     const struct server_options *options;
-    char *settings_path, *env_path, *definitions_dir;
+    char *settings_path, *env_path, *definitions_dir, *work_dir;
     struct source listener, signals, removals;
     bool stopping;
     int64_t last_use_ns;
@@ -77,6 +78,14 @@ listener_ready(struct source *source, uint32_t events)
 }
 
 static void
+other_child_ended(void *arg, pid_t pid, int status)
+{
+    struct server *server = arg;
+
+    (void)launch_child_ended(&server->turn.launcher, pid, status);
+}
+
+static void
 signals_ready(struct source *source, uint32_t events)
 {
     struct server *server = SOURCE_OWNER(source, struct server, signals);
@@ -85,7 +94,7 @@ signals_ready(struct source *source, uint32_t events)
     (void)events;
     while (read(source->fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGCHLD)
-            reviewers_reap(server->turn.reviewers);
+            reviewers_reap(server->turn.reviewers, other_child_ended, server);
         else
             server->stopping = true;
     }
@@ -182,7 +191,11 @@ find_files(struct server *server)
     server->settings_path = paths_join(dir, "flowd.json");
     server->env_path = paths_join(dir, "flowd.env");
     server->definitions_dir = paths_join(dir, "flows");
-    return server->settings_path && server->env_path && server->definitions_dir ? 0 : -ENOMEM;
+    server->work_dir = paths_join(server->place->dir, "work");
+    return server->settings_path && server->env_path && server->definitions_dir &&
+                   server->work_dir
+               ? 0
+               : -ENOMEM;
 }
 
 /* What is wrong with it now is said now, to whoever starts us. */
@@ -229,7 +242,9 @@ open_parts(struct server *server, struct buf *error)
     if (r == 0)
         r = reviewers_new(turn->epoll_fd, server->place->url, server->env_path,
                           &turn->reviewers);
-    launcher_init(&turn->launcher, server->settings_path, &server->options->override);
+    launcher_init(&turn->launcher, server->settings_path, server->work_dir,
+                  &server->options->override);
+    turn->sweep_due = true;
     turn->site = (struct api_site){.config_dir = server->options->config_dir,
                                    .settings_path = server->settings_path,
                                    .definitions_dir = server->definitions_dir,
@@ -261,6 +276,7 @@ close_parts(struct server *server)
     free(server->settings_path);
     free(server->env_path);
     free(server->definitions_dir);
+    free(server->work_dir);
     store_close(server->turn.engine.store);
     engine_fini(&server->turn.engine);
 }
@@ -362,6 +378,22 @@ look_after_old_runs(struct server *server)
     }
 }
 
+static bool
+is_alive(const void *arg, const char *agent_id)
+{
+    return reviewers_place(arg, agent_id) != REVIEWER_NONE;
+}
+
+static void
+look_after_workspaces(struct server *server)
+{
+    if (!server->turn.sweep_due)
+        return;
+    server->turn.sweep_due = false;
+    workspace_sweep(server->work_dir, server->turn.engine.store, is_alive,
+                    server->turn.reviewers);
+}
+
 /* Looks after everything once, then waits. Returns false when it is time to go. */
 static bool
 step(struct server *server)
@@ -370,10 +402,12 @@ step(struct server *server)
     int64_t now_ns = util_now_ns(), until_ns, idle_ns;
 
     reviewers_tick(turn->reviewers, now_ns);
+    launch_tick(&turn->launcher, now_ns);
     http_expire_waits(turn->http, now_ns);
     http_run(turn->http);
     turn_run(turn);
     look_after_old_runs(server);
+    look_after_workspaces(server);
     look_after_socket(server);
     if (server->stopping)
         return false;
@@ -382,6 +416,7 @@ step(struct server *server)
         util_earlier(http_deadline_ns(turn->http), reviewers_deadline_ns(turn->reviewers)));
     until_ns = util_earlier(until_ns, util_earlier(server->forget_at_ns, server->sweep_at_ns));
     until_ns = util_earlier(until_ns, server->relisten_at_ns);
+    until_ns = util_earlier(until_ns, launch_deadline_ns(&turn->launcher));
     if (!is_idle(server)) {
         server->last_use_ns = util_now_ns();
     } else {

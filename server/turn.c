@@ -134,6 +134,7 @@ apply_event(struct turn *turn, const struct reviewer_event *event)
     case REVIEWER_COST:
         return engine_round_cost(&turn->engine, event->round_id, event->microusd);
     case REVIEWER_GONE:
+        turn->sweep_due = true;
         return store_remove_launch(turn->engine.store, event->agent_id, event->pid);
     }
     return 0;
@@ -172,6 +173,7 @@ turn_carry_out(struct turn *turn)
             break;
         case EFFECT_END:
             reviewers_end(turn->reviewers, effect->id);
+            turn->sweep_due = true;
             break;
         case EFFECT_CHANGED:
             http_wake(turn->http, effect->id);

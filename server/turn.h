@@ -22,6 +22,7 @@ struct turn {
     struct reviewers *reviewers;
     struct launcher launcher;
     struct api_site site;
+    bool sweep_due;      /* a run or a reviewer has ended: its workspace may go */
     int64_t retry_at_ns; /* after a failed commit; 0: none failed */
 };
 

@@ -9,7 +9,8 @@ flowd_process_tests = \
 	tests/process/test_flowd_end.py \
 	tests/process/test_flowd_participants.py \
 	tests/process/test_flowd_round.py \
-	tests/process/test_flowd_start.py
+	tests/process/test_flowd_start.py \
+	tests/process/test_flowd_workspace.py
 EXTRA_DIST += $(flowd_process_tests)
 TESTS += $(flowd_process_tests)
 if HAVE_CHECK

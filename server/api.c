@@ -172,7 +172,8 @@ static const struct api_route *
 find_route(const struct api_request *request, bool *path_known, char **ret_id)
 {
     static const struct api_route *const all[] = {api_start_routes, api_server_routes,
-                                                  api_driver_routes, api_reviewer_routes};
+                                                  api_admin_routes, api_driver_routes,
+                                                  api_reviewer_routes};
     const struct api_route *route = NULL;
 
     for (size_t i = 0; i < sizeof all / sizeof *all && !route; i++)
@@ -270,6 +271,12 @@ api_handle(struct engine *engine, const struct api_request *request, struct api_
     int r;
 
     *ret = (struct api_answer){.status = 500};
+    if (api_check_gate(&call) < 0) {
+        answer_refusal(&call, API_REJECTED);
+        buf_fini(&call.fail_message);
+        cJSON_Delete(call.result);
+        return false;
+    }
     route = find_route(request, &path_known, &id);
     if (!route) {
         if (path_known)

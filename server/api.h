@@ -19,6 +19,14 @@ struct api_site {
     const struct settings_override *override;
     const struct reviewers *reviewers;
     const struct launcher *launcher;
+    const char *token; /* "": nobody comes over TCP */
+    int64_t began_ns;
+};
+
+/* How a request came. */
+struct api_remote {
+    bool is_tcp;
+    const char *authorization, *host, *origin; /* headers, or NULL */
 };
 
 struct api_request {
@@ -30,6 +38,7 @@ struct api_request {
     const char *repo_root;     /* or NULL */
     bool may_wait;             /* false: answer with what there is now */
     const struct api_site *site;
+    struct api_remote remote;
 };
 
 struct api_answer {

@@ -32,6 +32,7 @@ struct api_route {
 };
 
 /* Each file's own, ended by a row without a method. */
+extern const struct api_route api_admin_routes[];
 extern const struct api_route api_start_routes[];
 extern const struct api_route api_driver_routes[];
 extern const struct api_route api_reviewer_routes[];
@@ -52,6 +53,9 @@ int api_check_int(struct api_call *call, const char *name);
 /* A path segment, or a value of the query, without its escapes. NULL when it is not UTF-8 text
  * without control characters, or out of memory. */
 char *api_decode(const char *segment, size_t len);
+
+/* api_gate.c: API_REJECTED unless the request may be looked at. */
+int api_check_gate(struct api_call *call);
 
 /* ---- api_parts.c: parts of answers; false or -ENOMEM when out of memory ---- */
 

@@ -15,7 +15,9 @@
 static int
 show_auth(struct api_call *call)
 {
-    return json_add_str(call->result, "provider", "None") ? 0 : -ENOMEM;
+    const char *provider = call->request->remote.is_tcp ? "GitHubApp" : "None";
+
+    return json_add_str(call->result, "provider", provider) ? 0 : -ENOMEM;
 }
 
 /* ---- who can review here ---- */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,13 +19,24 @@
 /* What is read of a body that is too long, so that the client hears why; then it is cut off. */
 #define MAX_DISCARDED ((size_t)8 << 20)
 
+#define REQUEST_SEC 60 /* from the connection, or the answer before, to a whole request */
+
 struct shown {
     struct shown *next;
     char *flow_id;
 };
 
+/* A connection. A byte now and then keeps it from being idle; what is asked must still be
+ * there in time. */
+struct visitor {
+    struct visitor *next, **place;
+    int fd;
+    int64_t until_ns; /* for a whole request; UTIL_NEVER while one is being worked on */
+};
+
 struct http {
     int epoll_fd;
+    struct visitor *visitors;
     struct MHD_Daemon *daemon;
     struct source daemon_source;
     struct request *pending, **pending_end;
@@ -32,6 +44,17 @@ struct http {
     struct request *answered; /* to be resumed by the next http_run */
     struct shown *shown, **shown_end;
 };
+
+static void
+set_deadline(struct MHD_Connection *connection, int64_t until_ns)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct visitor *visitor = info ? info->socket_context : NULL;
+
+    if (visitor)
+        visitor->until_ns = until_ns;
+}
 
 static void
 make_pending(struct request *request)
@@ -98,8 +121,14 @@ http_wake(struct http *http, const char *flow_id)
 }
 
 void
-http_expire_waits(struct http *http, int64_t now_ns)
+http_expire(struct http *http, int64_t now_ns)
 {
+    for (struct visitor *visitor = http->visitors; visitor; visitor = visitor->next) {
+        if (visitor->until_ns <= now_ns) {
+            (void)shutdown(visitor->fd, SHUT_RDWR); /* libmicrohttpd then closes it */
+            visitor->until_ns = UTIL_NEVER;
+        }
+    }
     for (struct request *request = http->waiting, *next; request; request = next) {
         next = request->next;
         if (request->wait_until_ns <= now_ns)
@@ -119,6 +148,9 @@ request_free(struct request *request)
     free(request->path);
     free(request->wait_sec_text);
     free(request->repo_root);
+    free(request->authorization);
+    free(request->host);
+    free(request->origin);
     buf_fini(&request->body);
     free(request->answer);
     free(request->shown_flow);
@@ -126,14 +158,24 @@ request_free(struct request *request)
     free(request);
 }
 
-/* A value of the query; false when out of memory. */
+/* A value of the query or a header; false when out of memory. */
 static bool
-copy_argument(struct MHD_Connection *connection, const char *name, char **ret)
+copy_value(struct MHD_Connection *connection, enum MHD_ValueKind kind, const char *name,
+           char **ret)
 {
-    const char *value = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+    const char *value = MHD_lookup_connection_value(connection, kind, name);
 
     *ret = value ? strdup(value) : NULL;
     return !value || *ret;
+}
+
+static bool
+came_over_tcp(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+    return !info || !info->client_addr || info->client_addr->sa_family != AF_UNIX;
 }
 
 static struct request *
@@ -151,8 +193,15 @@ request_new(struct http *http, struct MHD_Connection *connection, const char *ur
     request->body = BUF_INIT(HTTP_MAX_BODY);
     request->method = strdup(method);
     request->path = strdup(url);
-    ok = copy_argument(connection, "wait_sec", &request->wait_sec_text) &&
-         copy_argument(connection, "repo_root", &request->repo_root);
+    ok = copy_value(connection, MHD_GET_ARGUMENT_KIND, "wait_sec", &request->wait_sec_text) &&
+         copy_value(connection, MHD_GET_ARGUMENT_KIND, "repo_root", &request->repo_root);
+    request->is_tcp = came_over_tcp(connection);
+    if (request->is_tcp)
+        ok = ok &&
+             copy_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION,
+                        &request->authorization) &&
+             copy_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST, &request->host) &&
+             copy_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN, &request->origin);
     if (!request->method || !request->path || !ok) {
         request_free(request);
         return NULL;
@@ -262,6 +311,7 @@ handle(void *arg, struct MHD_Connection *connection, const char *url, const char
     }
     if (request->status != 0)
         return send_answer(request);
+    set_deadline(connection, UTIL_NEVER);
     make_pending(request);
     MHD_suspend_connection(connection);
     return MHD_YES;
@@ -275,7 +325,7 @@ completed(void *arg, struct MHD_Connection *connection, void **con_cls,
     struct request *request = *con_cls;
     struct shown *shown;
 
-    (void)connection;
+    set_deadline(connection, util_now_ns() + REQUEST_SEC * UTIL_SEC_NS);
     *con_cls = NULL;
     if (request && request->shown_flow && code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
         shown = calloc(1, sizeof *shown);
@@ -287,6 +337,38 @@ completed(void *arg, struct MHD_Connection *connection, void **con_cls,
         }
     }
     request_free(request);
+}
+
+static void
+visited(void *arg, struct MHD_Connection *connection, void **socket_context,
+        enum MHD_ConnectionNotificationCode code)
+{
+    struct http *http = arg;
+    struct visitor *visitor = *socket_context;
+    const union MHD_ConnectionInfo *info;
+
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (!visitor)
+            return;
+        *visitor->place = visitor->next;
+        if (visitor->next)
+            visitor->next->place = visitor->place;
+        free(visitor);
+        *socket_context = NULL;
+        return;
+    }
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    visitor = info ? calloc(1, sizeof *visitor) : NULL;
+    if (!visitor)
+        return; /* it is trusted to be quick */
+    visitor->fd = info->connect_fd;
+    visitor->until_ns = util_now_ns() + REQUEST_SEC * UTIL_SEC_NS;
+    visitor->next = http->visitors;
+    visitor->place = &http->visitors;
+    if (visitor->next)
+        visitor->next->place = &visitor->next;
+    http->visitors = visitor;
+    *socket_context = visitor;
 }
 
 /* Segments are decoded by whoever splits the path: a %2F is not a slash. */
@@ -320,12 +402,12 @@ http_new(int epoll_fd, unsigned idle_connection_sec, struct http **ret)
     http->pending_end = &http->pending;
     http->shown_end = &http->shown;
     http->daemon_source = (struct source){.fd = -1, .ready = daemon_ready};
-    http->daemon =
-        MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
-                         NULL, NULL, handle, http, MHD_OPTION_NOTIFY_COMPLETED, completed, http,
-                         MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-                         MHD_OPTION_CONNECTION_LIMIT, HTTP_MAX_CONNECTIONS,
-                         MHD_OPTION_CONNECTION_TIMEOUT, idle_connection_sec, MHD_OPTION_END);
+    http->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+        handle, http, MHD_OPTION_NOTIFY_COMPLETED, completed, http,
+        MHD_OPTION_NOTIFY_CONNECTION, visited, http, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
+        NULL, MHD_OPTION_CONNECTION_LIMIT, HTTP_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+        idle_connection_sec, MHD_OPTION_END);
     info = http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     r = info ? loop_add(epoll_fd, &http->daemon_source, info->epoll_fd, EPOLLIN) : -ENOMEM;
     if (r < 0) {
@@ -371,11 +453,15 @@ http_free(struct http *http)
 }
 
 void
-http_add_connection(struct http *http, int fd)
+http_add_connection(struct http *http, int fd, bool is_tcp)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    struct sockaddr_in tcp = {.sin_family = AF_INET}; /* whose it is counts, not where */
 
-    (void)MHD_add_connection(http->daemon, fd, (struct sockaddr *)&address, sizeof address);
+    if (is_tcp)
+        (void)MHD_add_connection(http->daemon, fd, (struct sockaddr *)&tcp, sizeof tcp);
+    else
+        (void)MHD_add_connection(http->daemon, fd, (struct sockaddr *)&local, sizeof local);
 }
 
 void
@@ -404,6 +490,8 @@ http_deadline_ns(struct http *http)
         if (request->wait_until_ns < until_ns)
             until_ns = request->wait_until_ns;
     }
+    for (const struct visitor *visitor = http->visitors; visitor; visitor = visitor->next)
+        until_ns = util_earlier(until_ns, visitor->until_ns);
     return until_ns;
 }
 

@@ -30,6 +30,8 @@ struct request {
     char *path;          /* as sent, percent-encoded, without the query */
     char *wait_sec_text; /* the query's wait_sec, or NULL */
     char *repo_root;     /* likewise */
+    bool is_tcp;
+    char *authorization, *host, *origin; /* headers of a request over TCP, or NULL */
     struct buf body;
 
     int status; /* the answer */
@@ -48,7 +50,7 @@ int http_new(int epoll_fd, unsigned idle_connection_sec, struct http **ret);
 void http_free(struct http *http);
 
 /* Takes over an accepted, non-blocking descriptor. */
-void http_add_connection(struct http *http, int fd);
+void http_add_connection(struct http *http, int fd, bool is_tcp);
 
 /* Reads, writes, collects. Call after every wait and after http_answer. */
 void http_run(struct http *http);
@@ -67,7 +69,8 @@ void http_answer(struct request *request, int status, char *body, const char *ty
  * pending again, with waited set. flow_id is given. */
 void http_wait(struct request *request, char *flow_id, int64_t until_ns);
 void http_wake(struct http *http, const char *flow_id);
-void http_expire_waits(struct http *http, int64_t now_ns);
+/* Ends waits that are over, and connections that take too long to say what they want. */
+void http_expire(struct http *http, int64_t now_ns);
 
 /* A flow named in a shown_flow whose answer has been written to its client; the caller frees.
  * NULL when there is none. */

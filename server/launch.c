@@ -175,6 +175,16 @@ take(struct launcher *launcher, struct queued **place)
     return queued;
 }
 
+size_t
+launch_count(const struct launcher *launcher)
+{
+    size_t count = 0;
+
+    for (const struct queued *queued = launcher->queue; queued; queued = queued->next)
+        count++;
+    return count;
+}
+
 bool
 launch_is_idle(const struct launcher *launcher)
 {

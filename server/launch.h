@@ -35,6 +35,7 @@ bool launch_child_ended(struct launcher *launcher, pid_t pid, int status);
 /* Gives up copies that take too long. */
 void launch_tick(struct launcher *launcher, int64_t now_ns);
 int64_t launch_deadline_ns(const struct launcher *launcher);
+size_t launch_count(const struct launcher *launcher); /* of rounds that wait */
 bool launch_is_idle(const struct launcher *launcher);
 bool launch_is_queued(const struct launcher *launcher, const char *round_id);
 

@@ -6,14 +6,18 @@ noinst_LTLIBRARIES += server/libflowd.la
 server_libflowd_la_SOURCES = \
 	server/api.c server/api.h \
 	server/api_internal.h \
+	server/api_admin.c \
 	server/api_driver.c \
+	server/api_gate.c \
 	server/api_parts.c \
 	server/api_reviewer.c \
 	server/api_server.c \
 	server/api_start.c \
+	server/ask.c server/ask.h \
 	server/become.c server/become.h \
 	server/clocks.c server/clocks.h \
 	server/codex_track.c server/codex_track.h \
+	server/commands.c server/commands.h \
 	server/database.c server/database.h \
 	server/definition.c server/definition.h \
 	server/definition_yaml.c \
@@ -24,6 +28,7 @@ server_libflowd_la_SOURCES = \
 	server/http.c server/http.h \
 	server/ladder.c \
 	server/launch.c server/launch.h \
+	server/listen.c server/listen.h \
 	server/log.c server/log.h \
 	server/loop.c server/loop.h \
 	server/orphan.c server/orphan.h \

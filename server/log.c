@@ -57,9 +57,15 @@ log_line(const char *format, ...)
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
     util_format_time(util_wall_ms(), when);
-    buf_addf(&line, "%s kcap-flowd[%ld]: ", when, (long)getpid());
-    text_add_line(&line, text, strlen(text));
-    buf_addc(&line, '\n');
+    if (log_path) { /* for programs */
+        buf_addf(&line, "{\"time\":\"%s\",\"pid\":%ld,\"message\":", when, (long)getpid());
+        text_add_json(&line, text, strlen(text));
+        buf_adds(&line, "}\n");
+    } else {
+        buf_addf(&line, "%s kcap-flowd[%ld]: ", when, (long)getpid());
+        text_add_line(&line, text, strlen(text));
+        buf_addc(&line, '\n');
+    }
     keep_small();
     if (buf_ok(&line) && write(STDERR_FILENO, line.data, line.len) < 0)
         return; /* nobody left to tell */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines for a person, on standard error, which is flowd.log unless --foreground was given. */
+/* What happens, a line each: for a person on standard error, or as JSON in flowd.log. */
 #ifndef KCAP_SERVER_LOG_H
 #define KCAP_SERVER_LOG_H
 

@@ -15,6 +15,7 @@
 #include "lib/paths.h"
 #include "lib/text.h"
 #include "server/become.h"
+#include "server/commands.h"
 #include "server/env.h"
 #include "server/log.h"
 #include "server/server.h"
@@ -23,7 +24,9 @@
 static const char usage[] =
     "usage: kcap-flowd [--foreground] [--idle-exit-sec N] [--hard-ceiling-sec N] [--idle-sec "
     "N]\n"
-    "                  [--keep-days N]\n"
+    "                  [--keep-days N] [--listen ADDRESS]\n"
+    "       kcap-flowd status | list [--all] [--watch] | show RUN | tail RUN | stop | backup "
+    "FILE\n"
     "       kcap-flowd --version | --help\n"
     "\n"
     "Serves review flows on a socket in the state directory (KCAP_STATE_DIR, else\n"
@@ -33,7 +36,10 @@ static const char usage[] =
     "  --idle-exit-sec N     leave when nobody came for N seconds (600)\n"
     "  --hard-ceiling-sec N  end a reviewer N seconds after its start (2700)\n"
     "  --idle-sec N          end a reviewer that was silent for N seconds (300)\n"
-    "  --keep-days N         forget a run N days after it was closed (30)\n";
+    "  --keep-days N         forget a run N days after it was closed (30)\n"
+    "  --listen ADDRESS      also serve HTTP on a loopback address, such as 127.0.0.1:0, to "
+    "who\n"
+    "                        has the token of flowd.token; then it does not leave by itself\n";
 
 struct command_line {
     struct server_options server;
@@ -42,6 +48,8 @@ struct command_line {
 
 #define MAX_SEC  (INT64_C(366) * 24 * 3600)
 #define MAX_DAYS INT64_C(36500)
+
+#define DEFAULT_IDLE_EXIT 600
 
 static int
 read_number(const char *option, const char *text, int64_t max, int64_t *ret)
@@ -63,6 +71,7 @@ parse(int argc, char **argv, struct command_line *line)
         OPT_CEILING,
         OPT_IDLE,
         OPT_KEEP,
+        OPT_LISTEN,
         OPT_VERSION,
         OPT_HELP
     };
@@ -72,6 +81,7 @@ parse(int argc, char **argv, struct command_line *line)
         {"hard-ceiling-sec", required_argument, NULL, OPT_CEILING},
         {"idle-sec", required_argument, NULL, OPT_IDLE},
         {"keep-days", required_argument, NULL, OPT_KEEP},
+        {"listen", required_argument, NULL, OPT_LISTEN},
         {"version", no_argument, NULL, OPT_VERSION},
         {"help", no_argument, NULL, OPT_HELP},
         {NULL, 0, NULL, 0},
@@ -91,6 +101,8 @@ parse(int argc, char **argv, struct command_line *line)
         } else if (option == OPT_HELP) {
             (void)fputs(usage, stdout);
             return 1;
+        } else if (option == OPT_LISTEN) {
+            line->server.listen = optarg;
         } else if (option == '?') {
             r = -EINVAL;
         } else if (option == OPT_KEEP) {
@@ -99,6 +111,8 @@ parse(int argc, char **argv, struct command_line *line)
             r = read_number(options[at].name, optarg, MAX_SEC, seconds);
         }
     }
+    if (line->server.idle_exit_sec == 0 && !line->server.listen)
+        line->server.idle_exit_sec = DEFAULT_IDLE_EXIT;
     if (r == 0 && optind < argc) {
         (void)fprintf(stderr, "kcap-flowd: unexpected argument \"%s\"\n", argv[optind]);
         r = -EINVAL;
@@ -244,7 +258,7 @@ keep_standard_descriptors(void)
 int
 main(int argc, char **argv)
 {
-    struct command_line line = {.server = {.idle_exit_sec = 600}};
+    struct command_line line = {.foreground = false};
     AUTO_FREE char *config_dir = NULL;
     int r;
 
@@ -255,6 +269,8 @@ main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], WORKSPACE_REMOVE_WORD) == 0)
         return workspace_remove(argv[2]);
     clocks_clear(&line.server.override.clocks);
+    if (argc > 1 && commands_has(argv[1]))
+        return commands_run(argc, argv);
     r = parse(argc, argv, &line);
 
     if (r > 0)

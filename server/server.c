@@ -12,11 +12,13 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/auto.h"
 #include "lib/paths.h"
 #include "server/http.h"
+#include "server/listen.h"
 #include "server/log.h"
 #include "server/orphan.h"
 #include "server/turn.h"
@@ -35,7 +37,10 @@ struct server {
     struct place *place;
     const struct server_options *options;
     char *settings_path, *env_path, *definitions_dir, *work_dir;
-    struct source listener, signals, removals;
+    struct source listener, tcp, signals, removals;
+    char token[LISTEN_TOKEN_LEN + 1];
+    char *tcp_name;
+    int tcp_fd;
     bool stopping;
     int64_t last_use_ns;
     int64_t forget_at_ns, sweep_at_ns;
@@ -65,9 +70,43 @@ accept_all(struct server *server)
             return;
         }
         server->accept_at_ns = 0;
-        http_add_connection(server->turn.http, fd);
+        http_add_connection(server->turn.http, fd, false);
         server->last_use_ns = util_now_ns();
     }
+}
+
+static void
+tcp_ready(struct source *source, uint32_t events)
+{
+    struct server *server = SOURCE_OWNER(source, struct server, tcp);
+
+    (void)events;
+    while (http_connection_count(server->turn.http) < HTTP_MAX_CONNECTIONS) {
+        int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+            continue;
+        if (fd < 0 && errno != EAGAIN)
+            rest(server, -errno);
+        if (fd < 0)
+            return;
+        server->accept_at_ns = 0;
+        http_add_connection(server->turn.http, fd, true);
+        server->last_use_ns = util_now_ns();
+    }
+}
+
+static int
+open_tcp(struct server *server, struct buf *error)
+{
+    AUTO_FREE char *path = paths_join(server->place->dir, "flowd.token");
+    int r = path ? listen_token(path, server->token, error) : -ENOMEM;
+
+    if (r == 0)
+        r = listen_open(server->options->listen, &server->tcp_name, error);
+    if (r < 0)
+        return r;
+    server->tcp_fd = r;
+    return loop_add(server->turn.epoll_fd, &server->tcp, server->tcp_fd, EPOLLIN);
 }
 
 static void
@@ -235,10 +274,11 @@ open_parts(struct server *server, struct buf *error)
     if (r == 0)
         r = watch_signals(server);
     if (r == 0)
-        r = http_new(
-            turn->epoll_fd,
-            (unsigned)(idle_sec < IDLE_CONNECTION_SEC ? idle_sec : IDLE_CONNECTION_SEC),
-            &turn->http);
+        r = http_new(turn->epoll_fd,
+                     (unsigned)(idle_sec > 0 && idle_sec < IDLE_CONNECTION_SEC
+                                    ? idle_sec
+                                    : IDLE_CONNECTION_SEC),
+                     &turn->http);
     if (r == 0)
         r = reviewers_new(turn->epoll_fd, server->place->url, server->env_path,
                           &turn->reviewers);
@@ -250,7 +290,9 @@ open_parts(struct server *server, struct buf *error)
                                    .definitions_dir = server->definitions_dir,
                                    .override = &server->options->override,
                                    .reviewers = turn->reviewers,
-                                   .launcher = &turn->launcher};
+                                   .launcher = &turn->launcher,
+                                   .token = server->token,
+                                   .began_ns = util_now_ns()};
     turn->engine.note = note_of_round;
     turn->engine.note_arg = turn->reviewers;
     return r;
@@ -272,6 +314,10 @@ close_parts(struct server *server)
         (void)close(fd);
     if (server->turn.epoll_fd >= 0)
         (void)close(server->turn.epoll_fd);
+    (void)loop_remove(server->turn.epoll_fd, &server->tcp);
+    if (server->tcp_fd >= 0)
+        (void)close(server->tcp_fd);
+    free(server->tcp_name);
     launcher_fini(&server->turn.launcher);
     free(server->settings_path);
     free(server->env_path);
@@ -311,11 +357,16 @@ watch_listener(struct server *server)
     bool full = http_connection_count(server->turn.http) >= HTTP_MAX_CONNECTIONS;
     bool resting = server->accept_at_ns > util_now_ns();
 
-    if (full || resting)
+    if (full || resting) {
         (void)loop_remove(server->turn.epoll_fd, &server->listener);
-    else if (server->listener.fd < 0)
+        (void)loop_remove(server->turn.epoll_fd, &server->tcp);
+        return;
+    }
+    if (server->listener.fd < 0)
         (void)loop_add(server->turn.epoll_fd, &server->listener, server->place->listen_fd,
                        EPOLLIN);
+    if (server->tcp_fd >= 0 && server->tcp.fd < 0)
+        (void)loop_add(server->turn.epoll_fd, &server->tcp, server->tcp_fd, EPOLLIN);
 }
 
 /* Runs a change of many runs at once. There is a next time when it fails. */
@@ -403,7 +454,7 @@ step(struct server *server)
 
     reviewers_tick(turn->reviewers, now_ns);
     launch_tick(&turn->launcher, now_ns);
-    http_expire_waits(turn->http, now_ns);
+    http_expire(turn->http, now_ns);
     http_run(turn->http);
     turn_run(turn);
     look_after_old_runs(server);
@@ -417,7 +468,7 @@ step(struct server *server)
     until_ns = util_earlier(until_ns, util_earlier(server->forget_at_ns, server->sweep_at_ns));
     until_ns = util_earlier(until_ns, server->relisten_at_ns);
     until_ns = util_earlier(until_ns, launch_deadline_ns(&turn->launcher));
-    if (!is_idle(server)) {
+    if (!is_idle(server) || server->options->idle_exit_sec == 0) {
         server->last_use_ns = util_now_ns();
     } else {
         idle_ns = server->last_use_ns + server->options->idle_exit_sec * UTIL_SEC_NS;
@@ -459,6 +510,8 @@ server_run(struct place *place, const struct server_options *options,
                             .turn = {.epoll_fd = -1},
                             .relisten_at_ns = UTIL_NEVER,
                             .listener = {.fd = -1, .ready = listener_ready},
+                            .tcp = {.fd = -1, .ready = tcp_ready},
+                            .tcp_fd = -1,
                             .signals = {.fd = -1, .ready = signals_ready},
                             .removals = {.fd = -1, .ready = removals_ready}};
     int r = open_parts(&server, error);
@@ -469,8 +522,12 @@ server_run(struct place *place, const struct server_options *options,
         r = loop_add(server.turn.epoll_fd, &server.listener, place->listen_fd, EPOLLIN);
     if (r == 0)
         r = watch_removals(&server);
+    if (r == 0 && options->listen)
+        r = open_tcp(&server, error);
     if (r == 0) {
         log_line("%s serves %s", PACKAGE_STRING, place->url);
+        if (server.tcp_name)
+            log_line("and http://%s, with the token in flowd.token", server.tcp_name);
         server.last_use_ns = util_now_ns();
         listening(arg);
         while (!server.stopping && step(&server))

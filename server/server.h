@@ -9,8 +9,9 @@
 #include "server/reviewer.h"
 
 struct server_options {
-    int64_t idle_exit_sec;
+    int64_t idle_exit_sec; /* 0: never */
     struct settings_override override;
+    const char *listen;     /* NULL: no TCP */
     const char *config_dir; /* of flowd.json, flowd.env and flows/ */
 };
 

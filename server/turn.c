@@ -75,7 +75,11 @@ handle_request(struct turn *turn, struct request *request)
                              .wait_sec_text = request->wait_sec_text,
                              .repo_root = request->repo_root,
                              .may_wait = !request->waited,
-                             .site = &turn->site};
+                             .site = &turn->site,
+                             .remote = {.is_tcp = request->is_tcp,
+                                        .authorization = request->authorization,
+                                        .host = request->host,
+                                        .origin = request->origin}};
     struct handled *handled = calloc(1, sizeof *handled);
     size_t effects = engine->effect_count;
     bool keep;

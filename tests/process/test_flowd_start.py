@@ -61,8 +61,7 @@ def run(place, *arguments, env=None):
 
 def daemons(place):
     """The pids the daemon's own log names as serving."""
-    with open(os.path.join(place.state, "flowd.log"), encoding="utf-8") as log:
-        return [int(line.split("[")[1].split("]")[0]) for line in log if " serves " in line]
+    return flowd.serving(place.state)
 
 
 class Start(unittest.TestCase):

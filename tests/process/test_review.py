@@ -32,11 +32,10 @@ class Desk(flowd.Place):
     def daemons(self, state=None):
         """Pids of the daemons that served this desk and are alive, from their own log."""
         try:
-            with open(os.path.join(state or self.state, "flowd.log")) as log:
-                pids = re.findall(r"kcap-flowd\[(\d+)\]: .* serves ", log.read())
+            pids = flowd.serving(state or self.state)
         except OSError:
             return []
-        return [int(pid) for pid in pids if flowd.is_alive(int(pid))]
+        return [pid for pid in pids if flowd.is_alive(pid)]
 
     def end_daemons(self, state=None):
         for pid in self.daemons(state):

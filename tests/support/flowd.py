@@ -336,6 +336,12 @@ class AgentTest(unittest.TestCase):
             self.assertIn(text, ended["round_reason"])
 
 
+def serving(state):
+    """The pids that the log in a state directory names as serving, the oldest first."""
+    with open(os.path.join(state, "flowd.log"), encoding="utf-8") as log:
+        return [line["pid"] for line in map(json.loads, log) if " serves " in line["message"]]
+
+
 def is_alive(pid):
     """Whether it runs: a zombie does not."""
     try:

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who may come over TCP. On the Unix socket the kernel says whose process it is; here anything
+ * on this machine can connect, a browser with any page in it among them. So every route but the
+ * question how to log in wants the token, and a request that a browser made for a page, or that
+ * was sent to another name, is refused before that.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "server/api_internal.h"
+
+static bool
+is_same(const char *a, const char *b)
+{
+    size_t a_len = strlen(a), b_len = strlen(b);
+    unsigned char different = a_len != b_len;
+
+    for (size_t i = 0; i < a_len; i++) /* in the same time wherever they differ */
+        different |= (unsigned char)(a[i] ^ b[b_len > 0 ? i % b_len : 0]);
+    return different == 0;
+}
+
+static bool
+has_token(const struct api_request *request)
+{
+    static const char scheme[] = "Bearer ";
+    const char *given = request->remote.authorization;
+
+    return given && strncmp(given, scheme, sizeof scheme - 1) == 0 &&
+           is_same(given + sizeof scheme - 1, request->site->token);
+}
+
+/* Loopback by number or name, with any port. */
+static bool
+is_our_host(const char *host)
+{
+    static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
+
+    for (size_t i = 0; host && i < sizeof names / sizeof *names; i++) {
+        size_t len = strlen(names[i]);
+        if (strncmp(host, names[i], len) == 0 && (host[len] == '\0' || host[len] == ':'))
+            return true;
+    }
+    return false;
+}
+
+int
+api_check_gate(struct api_call *call)
+{
+    const struct api_request *request = call->request;
+
+    if (!request->remote.is_tcp)
+        return 0;
+    if (request->remote.origin)
+        return api_fail(call, 403, "origin_refused", "Requests of web pages are not answered.");
+    if (!is_our_host(request->remote.host))
+        return api_fail(call, 403, "host_refused",
+                        "The Host header must name 127.0.0.1, [::1] or localhost.");
+    if (strcmp(request->path, "/auth/config") != 0 && !has_token(request))
+        return api_fail(call, 401, "unauthorized",
+                        "This server wants \"Authorization: Bearer TOKEN\", with the token in "
+                        "flowd.token in its state directory.");
+    return 0;
+}

@@ -130,14 +130,20 @@ set_address(struct sockaddr_un *address, const char *path)
     (void)snprintf(address->sun_path, sizeof address->sun_path, "%s", path);
 }
 
+/* A connection alone proves nothing: a child that a killed daemon was just starting holds its
+ * socket, and its lock, until it has become another program. */
 static bool
 is_served(const struct place *place)
 {
     AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_un address;
+    struct ucred listener;
+    socklen_t len = sizeof listener;
 
     set_address(&address, place->socket_path);
-    return fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    return fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+           getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &len) == 0 &&
+           (listener.pid == 0 || util_is_running(listener.pid)); /* 0: of another namespace */
 }
 
 /* Until something happens in the directory, but not for long. */

@@ -75,18 +75,31 @@ read_small(const char *path, char *space, size_t size)
     return n;
 }
 
+/* What /proc says of a process after its name, which may hold anything. NULL: there is none. */
+static const char *
+read_stat(pid_t pid, char *space, size_t size)
+{
+    char path[48];
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    return read_small(path, space, size) < 0 ? NULL : strrchr(space, ')');
+}
+
+bool
+util_is_running(pid_t pid)
+{
+    char stat[1024];
+    const char *p = read_stat(pid, stat, sizeof stat);
+
+    return p && strncmp(p, ") Z", 3) != 0 && strncmp(p, ") X", 3) != 0;
+}
+
 int64_t
 util_start_ticks(pid_t pid)
 {
-    char path[48], stat[1024];
-    const char *p;
-    ssize_t n;
+    char stat[1024];
+    const char *p = read_stat(pid, stat, sizeof stat);
 
-    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    n = read_small(path, stat, sizeof stat);
-    if (n < 0)
-        return n;
-    p = strrchr(stat, ')'); /* the name in field 2 may hold anything */
     for (int field = 2; p && field < 22; field++)
         p = strchr(p + 1, ' ');
     return p ? strtoll(p + 1, NULL, 10) : -EINVAL;

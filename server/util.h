@@ -3,6 +3,7 @@
 #ifndef KCAP_SERVER_UTIL_H
 #define KCAP_SERVER_UTIL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,6 +28,9 @@ void util_format_time(int64_t wall_ms, char ret[32]);
 
 /* Start time of a process in clock ticks since boot (field 22 of its stat), or -errno. */
 int64_t util_start_ticks(pid_t pid);
+
+/* Whether there is such a process and it has not ended: a zombie has. */
+bool util_is_running(pid_t pid);
 
 /* Identity of the running kernel, "" when it cannot be read: start times of another boot mean
  * nothing. */

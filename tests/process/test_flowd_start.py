@@ -196,6 +196,25 @@ class Start(unittest.TestCase):
             store.close()
             self.assertEqual(left, 2 if kept else 0)
 
+    def test_a_killed_daemons_socket_in_a_child_is_no_daemon(self):
+        """A child on its way to another program has the lock and the socket, and nobody answers there."""
+        os.makedirs(self.place.state, 0o700)
+        child = subprocess.Popen([sys.executable, "-c", (
+            "import fcntl, os, socket, sys\n"
+            "lock = open(sys.argv[1] + '/flowd.lock', 'w')\nfcntl.flock(lock, fcntl.LOCK_EX)\n"
+            "served = socket.socket(socket.AF_UNIX)\nserved.bind(sys.argv[1] + '/flowd.sock')\n"
+            "served.listen()\n"
+            "if os.fork() == 0:\n    sys.stdin.read()\n"), self.place.state], stdin=subprocess.PIPE)
+        child.wait(flowd.DEADLINE_SEC)
+        daemon = subprocess.Popen([flowd.PROGRAM, "--foreground"], env=self.place.env, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            daemon.wait(0.5)
+        child.stdin.close()
+        self.assertIn(" serves unix://", daemon.stderr.readline())
+        daemon.terminate()
+        self.assertEqual(daemon.communicate(timeout=flowd.DEADLINE_SEC)[0], "")
+
     def test_older_store_is_brought_up_to_date(self):
         os.makedirs(self.place.state, 0o700)
         path = os.path.join(self.place.state, "flowd.db")

@@ -187,7 +187,8 @@ class Flowd(Place):
             except queue.Empty:
                 raise AssertionError("no %r in the log: %r" % (pattern, self.log)) from None
             if line is None:
-                raise AssertionError("the daemon ended: %r" % self.log)
+                raise AssertionError("the daemon ended with %r: %r" % (
+                    self.process.wait(DEADLINE_SEC), self.log))
             self.log.append(line)
             found = re.search(pattern, line)
             if found:

@@ -6,6 +6,7 @@ flowd_process_tests = \
 	tests/process/test_flowd_claude.py \
 	tests/process/test_flowd_codex.py \
 	tests/process/test_flowd_command.py \
+	tests/process/test_flowd_disk.py \
 	tests/process/test_flowd_end.py \
 	tests/process/test_flowd_operate.py \
 	tests/process/test_flowd_participants.py \

@@ -8,6 +8,7 @@ flowd_process_tests = \
 	tests/process/test_flowd_command.py \
 	tests/process/test_flowd_disk.py \
 	tests/process/test_flowd_end.py \
+	tests/process/test_flowd_kcap.py \
 	tests/process/test_flowd_operate.py \
 	tests/process/test_flowd_participants.py \
 	tests/process/test_flowd_round.py \

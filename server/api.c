@@ -28,6 +28,8 @@ static const struct {
     {ENGINE_RUN_CLOSED, 409, "run_closed", "The run is closed; start a new one."},
     {ENGINE_RUN_FAILED, 409, "run_failed",
      "The run has failed; its status says why. Close it and start a new one."},
+    {ENGINE_TOO_MANY_MESSAGES, 429, "too_many_messages",
+     "The driver has not read the last 100 messages yet. Put what is left into the result."},
     {ENGINE_PARTICIPANT_NEEDED, 400, "participant_required",
      "The run has several participants: name the one that is meant in \"participant\"."},
     {ENGINE_ROUND_IN_PROGRESS, 409, "round_in_progress",

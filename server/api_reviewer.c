@@ -9,7 +9,7 @@
 #include "server/api_internal.h"
 
 #define MAX_MESSAGE_ID   128
-#define MAX_MESSAGE_TEXT (256 << 10)
+#define MAX_MESSAGE_TEXT (64 << 10)
 
 static int
 record_result(struct api_call *call)

@@ -412,16 +412,28 @@ engine_result(struct engine *engine, const char *agent_id, const char *round_tok
     return r;
 }
 
+static int
+count_message(void *arg, const struct message *message)
+{
+    (void)message;
+    ++*(int *)arg;
+    return 0;
+}
+
 int
 engine_message(struct engine *engine, const char *agent_id, const char *message_id,
                const char *text)
 {
     struct participant who = {0};
     struct flow flow = {0};
-    int r = get_agent(engine, agent_id, &who, &flow);
+    int r = get_agent(engine, agent_id, &who, &flow), count = 0;
 
     if (r == 0 && has_ended(&flow))
         r = ENGINE_RUN_CLOSED;
+    if (r == 0)
+        r = store_each_pending_message(engine->store, flow.id, count_message, &count);
+    if (r == 0 && count >= ENGINE_MAX_MESSAGES)
+        r = ENGINE_TOO_MANY_MESSAGES;
     if (r == 0) {
         char *id = NULL, *copy = NULL;
         r = copy_text(message_id, &id);

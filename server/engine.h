@@ -45,7 +45,8 @@ enum {
     ENGINE_UNKNOWN_PARTICIPANT = -1007,
     ENGINE_PARTICIPANT_NEEDED = -1008,
     ENGINE_MAX_ROUNDS = -1009,
-    ENGINE_RUN_FAILED = -1010
+    ENGINE_RUN_FAILED = -1010,
+    ENGINE_TOO_MANY_MESSAGES = -1011
 };
 
 enum effect_kind {
@@ -100,6 +101,8 @@ int engine_close(struct engine *engine, const char *flow_id, struct flow *ret_fl
 int engine_result(struct engine *engine, const char *agent_id, const char *round_token,
                   const char *kind, const char *text);
 
+/* Messages of a run that wait to be read, at most. */
+#define ENGINE_MAX_MESSAGES 100
 /* A message for the driver; one with an id that is there is taken for the same. */
 int engine_message(struct engine *engine, const char *agent_id, const char *message_id,
                    const char *text);

@@ -19,7 +19,9 @@
 /* What is read of a body that is too long, so that the client hears why; then it is cut off. */
 #define MAX_DISCARDED ((size_t)8 << 20)
 
-#define REQUEST_SEC 60 /* from the connection, or the answer before, to a whole request */
+/* From the connection, or the answer before, to a whole request, as a multiple of the time that
+ * it may be idle. */
+#define REQUEST_IDLE_TIMES 2
 
 struct shown {
     struct shown *next;
@@ -36,6 +38,7 @@ struct visitor {
 
 struct http {
     int epoll_fd;
+    int64_t request_ns; /* for a whole request to be there */
     struct visitor *visitors;
     struct MHD_Daemon *daemon;
     struct source daemon_source;
@@ -325,7 +328,7 @@ completed(void *arg, struct MHD_Connection *connection, void **con_cls,
     struct request *request = *con_cls;
     struct shown *shown;
 
-    set_deadline(connection, util_now_ns() + REQUEST_SEC * UTIL_SEC_NS);
+    set_deadline(connection, util_now_ns() + http->request_ns);
     *con_cls = NULL;
     if (request && request->shown_flow && code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
         shown = calloc(1, sizeof *shown);
@@ -362,7 +365,7 @@ visited(void *arg, struct MHD_Connection *connection, void **socket_context,
     if (!visitor)
         return; /* it is trusted to be quick */
     visitor->fd = info->connect_fd;
-    visitor->until_ns = util_now_ns() + REQUEST_SEC * UTIL_SEC_NS;
+    visitor->until_ns = util_now_ns() + http->request_ns;
     visitor->next = http->visitors;
     visitor->place = &http->visitors;
     if (visitor->next)
@@ -399,6 +402,7 @@ http_new(int epoll_fd, unsigned idle_connection_sec, struct http **ret)
     if (!http)
         return -ENOMEM;
     http->epoll_fd = epoll_fd;
+    http->request_ns = REQUEST_IDLE_TIMES * idle_connection_sec * UTIL_SEC_NS;
     http->pending_end = &http->pending;
     http->shown_end = &http->shown;
     http->daemon_source = (struct source){.fd = -1, .ready = daemon_ready};

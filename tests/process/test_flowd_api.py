@@ -8,6 +8,7 @@ import resource
 import socket
 import sqlite3
 import sys
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -159,6 +160,25 @@ class Api(unittest.TestCase):
                 pass
             client.close()
             self.assertEqual(self.flowd.request("GET", "/auth/config")[0], 200)
+
+    def test_slow_request_is_cut_off(self):
+        """A byte now and then keeps a connection from being idle, not from being slow."""
+        served = flowd.Flowd("--idle-exit-sec", "1")
+        self.addCleanup(served.end)
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(0.2)
+        client.connect(served.socket)
+        began = time.monotonic()
+        with self.assertRaises(OSError):
+            for byte in b"GET /auth/config HTTP/1.1\r\nX-Slow: " + b"x" * 1000:
+                client.sendall(bytes([byte]))
+                try:
+                    if client.recv(1000) == b"":
+                        raise ConnectionResetError
+                except TimeoutError:
+                    pass
+        self.assertTrue(1.5 < time.monotonic() - began < 10, time.monotonic() - began)
+        client.close()
 
     def test_result_is_recorded_once(self):
         run, agent, token = self.begin()

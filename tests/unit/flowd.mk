@@ -20,11 +20,17 @@ TESTS += $(flowd_process_tests)
 if HAVE_CHECK
 flowd_unit_tests = \
 	tests/unit/test_checks \
-	tests/unit/test_engine
+	tests/unit/test_codex_track \
+	tests/unit/test_engine \
+	tests/unit/test_watch
 check_PROGRAMS += $(flowd_unit_tests)
 TESTS += $(flowd_unit_tests)
 tests_unit_test_checks_LDADD = server/libchecklist.la $(CHECK_LIBS)
 tests_unit_test_checks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_codex_track_LDADD = server/libflowd.la $(CHECK_LIBS)
+tests_unit_test_codex_track_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_watch_LDADD = server/libflowd.la $(CHECK_LIBS)
+tests_unit_test_watch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_engine_LDADD = server/libflowd.la $(CHECK_LIBS)
 tests_unit_test_engine_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 endif

@@ -465,10 +465,16 @@ START_TEST(messages_wait_until_they_are_acknowledged)
     ck_assert_int_eq(pending_messages(), 1);
     ck_assert_int_eq(engine_message(&engine, who.agent_id, "1", "one"), 0);
     ck_assert_int_eq(pending_messages(), 1);
+    for (int i = 1; i < ENGINE_MAX_MESSAGES; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "more%d", i);
+        ck_assert_int_eq(engine_message(&engine, who.agent_id, id, "x"), 0);
+    }
+    ck_assert_int_eq(engine_message(&engine, who.agent_id, "3", "x"), ENGINE_TOO_MANY_MESSAGES);
     ck_assert_int_eq(engine_close(&engine, flow.id, &closed), 0);
     flow_fini(&closed);
     ck_assert_int_eq(engine_message(&engine, who.agent_id, "3", "x"), ENGINE_RUN_CLOSED);
-    ck_assert_int_eq(pending_messages(), 1);
+    ck_assert_int_eq(pending_messages(), ENGINE_MAX_MESSAGES);
 }
 END_TEST
 

@@ -38,6 +38,7 @@ struct visitor {
 
 struct http {
     int epoll_fd;
+    bool outdated;
     int64_t request_ns; /* for a whole request to be there */
     struct visitor *visitors;
     struct MHD_Daemon *daemon;
@@ -181,6 +182,19 @@ came_over_tcp(struct MHD_Connection *connection)
     return !info || !info->client_addr || info->client_addr->sa_family != AF_UNIX;
 }
 
+/* Our own clients say which version they are. */
+static void
+see_version(struct http *http, struct MHD_Connection *connection)
+{
+    static const char name[] = PACKAGE_NAME "/";
+    const char *agent =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT);
+
+    if (agent && strncmp(agent, name, sizeof name - 1) == 0 &&
+        util_is_newer(agent + sizeof name - 1, PACKAGE_VERSION))
+        http->outdated = true;
+}
+
 static struct request *
 request_new(struct http *http, struct MHD_Connection *connection, const char *url,
             const char *method)
@@ -199,6 +213,8 @@ request_new(struct http *http, struct MHD_Connection *connection, const char *ur
     ok = copy_value(connection, MHD_GET_ARGUMENT_KIND, "wait_sec", &request->wait_sec_text) &&
          copy_value(connection, MHD_GET_ARGUMENT_KIND, "repo_root", &request->repo_root);
     request->is_tcp = came_over_tcp(connection);
+    if (!request->is_tcp)
+        see_version(http, connection);
     if (request->is_tcp)
         ok = ok &&
              copy_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION,
@@ -234,6 +250,8 @@ send_answer(struct request *request)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
                                       request->answer_type);
     (void)MHD_add_response_header(response, "X-Kcap-Server-Version", PACKAGE_VERSION);
+    if (request->http->outdated) /* its next request is for the next daemon */
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     result = MHD_queue_response(request->connection, (unsigned)request->status, response);
     MHD_destroy_response(response);
     return result;
@@ -497,6 +515,12 @@ http_deadline_ns(struct http *http)
     for (const struct visitor *visitor = http->visitors; visitor; visitor = visitor->next)
         until_ns = util_earlier(until_ns, visitor->until_ns);
     return until_ns;
+}
+
+bool
+http_is_outdated(const struct http *http)
+{
+    return http->outdated;
 }
 
 unsigned

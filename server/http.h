@@ -56,6 +56,8 @@ void http_add_connection(struct http *http, int fd, bool is_tcp);
 void http_run(struct http *http);
 /* When http_run wants to be called even if nothing happens. */
 int64_t http_deadline_ns(struct http *http);
+/* Whether a kcap-host of a later version than ours has asked. */
+bool http_is_outdated(const struct http *http);
 unsigned http_connection_count(struct http *http);
 
 /* The first complete request that was not taken yet, or NULL. Each one taken must be given to

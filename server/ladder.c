@@ -107,6 +107,7 @@ ladder_turn_ended(struct reviewer *reviewer)
         return; /* its process goes anyway, and that is waited for */
     if (reviewer->may_live) {
         reviewer->rung = RUNG_NONE;
+        reviewer->may_live = false;
         buf_fini(&reviewer->end_reason);
         reviewer_drop_turn(reviewer);
         return;

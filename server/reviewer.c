@@ -329,19 +329,23 @@ reviewers_end(struct reviewers *reviewers, const char *agent_id)
 {
     struct reviewer *reviewer = reviewer_find(reviewers, agent_id);
 
-    if (reviewer)
-        ladder_begin(reviewer, &(struct loss){.result_text = ROUND_TEXT_STOPPED,
-                                              .code = "closed",
-                                              .reason = "the run was closed"});
+    if (!reviewer)
+        return;
+    reviewer->may_live = false; /* also when only its turn was to end */
+    ladder_begin(reviewer, &(struct loss){.result_text = ROUND_TEXT_STOPPED,
+                                          .code = "closed",
+                                          .reason = "the run was closed"});
 }
 
 void
 reviewers_end_all(struct reviewers *reviewers)
 {
-    for (struct reviewer *reviewer = reviewers->first; reviewer; reviewer = reviewer->next)
+    for (struct reviewer *reviewer = reviewers->first; reviewer; reviewer = reviewer->next) {
+        reviewer->may_live = false;
         ladder_begin(reviewer, &(struct loss){.result_text = ROUND_TEXT_STOPPED,
                                               .code = "server_stop",
                                               .reason = "kcap-flowd was told to stop"});
+    }
 }
 
 static void

@@ -41,7 +41,7 @@ struct server {
     char token[LISTEN_TOKEN_LEN + 1];
     char *tcp_name;
     int tcp_fd;
-    bool stopping;
+    bool stopping, told_outdated;
     int64_t last_use_ns;
     int64_t forget_at_ns, sweep_at_ns;
     int64_t relisten_at_ns; /* the socket was removed; UTIL_NEVER: it is there */
@@ -468,10 +468,17 @@ step(struct server *server)
     until_ns = util_earlier(until_ns, util_earlier(server->forget_at_ns, server->sweep_at_ns));
     until_ns = util_earlier(until_ns, server->relisten_at_ns);
     until_ns = util_earlier(until_ns, launch_deadline_ns(&turn->launcher));
-    if (!is_idle(server) || server->options->idle_exit_sec == 0) {
+    if (http_is_outdated(turn->http) && !server->told_outdated) {
+        server->told_outdated = true;
+        log_line("a later version has asked: leaving as soon as nothing is in hand");
+    }
+    if (!is_idle(server) ||
+        (server->options->idle_exit_sec == 0 && !http_is_outdated(turn->http))) {
         server->last_use_ns = util_now_ns();
     } else {
-        idle_ns = server->last_use_ns + server->options->idle_exit_sec * UTIL_SEC_NS;
+        idle_ns =
+            server->last_use_ns +
+            (http_is_outdated(turn->http) ? 0 : server->options->idle_exit_sec * UTIL_SEC_NS);
         if (idle_ns <= util_now_ns())
             return !leave(server);
         until_ns = util_earlier(until_ns, idle_ns);

@@ -105,6 +105,24 @@ util_start_ticks(pid_t pid)
     return p ? strtoll(p + 1, NULL, 10) : -EINVAL;
 }
 
+bool
+util_is_newer(const char *version, const char *other)
+{
+    for (int part = 0; part < 3; part++) {
+        char *end, *other_end;
+        unsigned long a, b;
+        if (*version < '0' || *version > '9' || *other < '0' || *other > '9')
+            return false;
+        a = strtoul(version, &end, 10);
+        b = strtoul(other, &other_end, 10);
+        if (a != b)
+            return a > b;
+        version = *end == '.' ? end + 1 : end;
+        other = *other_end == '.' ? other_end + 1 : other_end;
+    }
+    return false;
+}
+
 void
 util_boot_id(char ret[40])
 {

@@ -32,6 +32,9 @@ int64_t util_start_ticks(pid_t pid);
 /* Whether there is such a process and it has not ended: a zombie has. */
 bool util_is_running(pid_t pid);
 
+/* Whether the version, dotted numbers, is later than the other; false when it is none. */
+bool util_is_newer(const char *version, const char *other);
+
 /* Identity of the running kernel, "" when it cannot be read: start times of another boot mean
  * nothing. */
 void util_boot_id(char ret[40]);

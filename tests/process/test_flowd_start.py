@@ -196,6 +196,22 @@ class Start(unittest.TestCase):
             store.close()
             self.assertEqual(left, 2 if kept else 0)
 
+    def test_later_version_replaces_an_idle_daemon(self):
+        served = flowd.Flowd(place=self.place)
+        for agent in ("kcap-host/0.0.9", "kcap-host/", "kcap-host/x", "curl/99.0.0", "kcap-host"):
+            self.assertEqual(self.place.request("GET", "/auth/config",
+                                                headers={"User-Agent": agent})[0], 200)
+        self.place.configure({"vendors": {"command": {"argv": ["tail", "-f", "/dev/null"]}}})
+        run = self.place.start(self.place.dir, vendor="command")["flow_run_id"]
+        later = {"User-Agent": "kcap-host/99.0.0"}
+        self.assertEqual(self.place.request("GET", "/auth/config", headers=later)[0], 200)
+        served.wait_log("a later version has asked")
+        self.assertEqual(self.place.status(run)["round_status"], "running")  # busy: it drains first
+        self.place.close_run(run)
+        served.wait_log("leaving$")
+        served.close()
+        self.assertEqual(served.process.returncode, 0)
+
     def test_a_killed_daemons_socket_in_a_child_is_no_daemon(self):
         """A child on its way to another program has the lock and the socket, and nobody answers there."""
         os.makedirs(self.place.state, 0o700)

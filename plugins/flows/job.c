@@ -349,6 +349,13 @@ salvage_id(struct job *job, struct api_answer *answer)
     job->view.run_id = id;
 }
 
+/* The run is there; only the role is not. */
+static bool
+is_about_participant(const struct api_answer *answer)
+{
+    return answer->kind == API_CODED && strcmp(answer->code, "unknown_participant") == 0;
+}
+
 void
 job_take_answer(struct job *job, struct api_answer *answer)
 {
@@ -363,7 +370,7 @@ job_take_answer(struct job *job, struct api_answer *answer)
                 job->settling.refusals,
                 (long long)((job->flows->host->now_ns(job->flows->host) - job->started_ns) /
                             NS_PER_SEC));
-        job->run_unknown = answer->status == 404;
+        job->run_unknown = answer->status == 404 && !is_about_participant(answer);
         job_fail(job, may_have_acted(answer), buf_str(&line));
         return;
     }

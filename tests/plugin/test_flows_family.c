@@ -214,6 +214,23 @@ START_TEST(participant_is_told_and_waited_for)
 }
 END_TEST
 
+START_TEST(participant_that_is_not_there)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*", .status = 404, .body = CODED("unknown_participant", "it has: critic"),
+         .times = 1},
+        {"POST", "*", .status = 404, .body = CODED("unknown_flow", "no such run")},
+    };
+    static const char args[] =
+        "{\"flow_run_id\":\"u1\",\"participant\":\"x\",\"message\":\"m\"}";
+
+    rig_has(rig_ask(SEND, args, replies, 2, true),
+            "next_step: call get_flow_status with this flow_run_id\n");
+    rig_has(rig_ask(SEND, args, replies + 1, 1, true),
+            "next_step: call get_flow_status without an id");
+}
+END_TEST
+
 START_TEST(server_may_be_asked_to_hold_the_answer)
 {
     const struct fake_reply reply = {.body = CLEAN, .delay_ms = 100000};
@@ -319,6 +336,7 @@ add(TCase *tests)
     tcase_add_test(tests, flow_without_a_round_is_delivered_by_its_answer);
     tcase_add_test(tests, waiting_for_no_round_ends_at_once);
     tcase_add_test(tests, participant_is_told_and_waited_for);
+    tcase_add_test(tests, participant_that_is_not_there);
     tcase_add_test(tests, server_may_be_asked_to_hold_the_answer);
     tcase_add_loop_test(tests, advice_is_of_the_family, 0, N_ROWS(fates));
     tcase_add_test(tests, runs_are_shared);

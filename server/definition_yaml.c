@@ -152,10 +152,15 @@ read_workspace(struct reader *reader, const char *key, const yaml_node_t *value,
 {
     const char *text = scalar(value);
 
+    if (text && strcmp(text, "none") == 0) { /* kcap's word for it */
+        free(*ret);
+        *ret = strdup(WORKSPACE_CONTEXT_ONLY);
+        return *ret ? 0 : -ENOMEM;
+    }
     if (!text ||
         (strcmp(text, WORKSPACE_BORROWED) != 0 && strcmp(text, WORKSPACE_WORKTREE) != 0 &&
          strcmp(text, WORKSPACE_CONTEXT_ONLY) != 0))
-        return fail(reader, value, key, "must be borrowed, worktree or context-only");
+        return fail(reader, value, key, "must be borrowed, worktree, context-only or none");
     free(*ret);
     return read_text(reader, key, value, ret);
 }
@@ -166,6 +171,8 @@ read_participant_member(struct reader *reader, const char *key, const yaml_node_
 {
     struct definition_participant *who = arg;
 
+    if (strcmp(key, "role") == 0 && who->role)
+        return fail(reader, value, key, "is its key already");
     if (strcmp(key, "role") == 0)
         return read_role(reader, key, value, &who->role);
     if (strcmp(key, "vendor") == 0) {
@@ -183,31 +190,49 @@ read_participant_member(struct reader *reader, const char *key, const yaml_node_
     return 1;
 }
 
+/* role is the node that names it when members does not. */
 static int
-read_participants(struct reader *reader, const char *key, const yaml_node_t *list)
+read_participant(struct reader *reader, const yaml_node_t *role, const yaml_node_t *members)
 {
     struct definition *to = reader->to;
-    const yaml_node_item_t *item = list->data.sequence.items.start;
+    struct definition_participant *who = &to->participants[to->participant_count];
+    int r = 0;
 
-    if (list->type != YAML_SEQUENCE_NODE || item == list->data.sequence.items.top)
-        return fail(reader, list, key, "must be a list of participants");
-    for (; item < list->data.sequence.items.top; item++) {
-        const yaml_node_t *node = yaml_document_get_node(&reader->document, *item);
-        struct definition_participant *who = &to->participants[to->participant_count];
-        int r;
-        if (to->participant_count == DEFINITION_MAX_PARTICIPANTS)
-            return fail(reader, node, key, "may have at most 8");
-        to->participant_count++;
-        who->workspace = strdup(WORKSPACE_BORROWED);
-        if (!who->workspace)
-            return -ENOMEM;
-        r = each_member(reader, node, "participant", read_participant_member, who);
-        if (r < 0)
-            return r;
-        if (!who->role)
-            return fail(reader, node, "role", "is missing");
+    if (to->participant_count == DEFINITION_MAX_PARTICIPANTS)
+        return fail(reader, members, "participants", "may have at most 8");
+    to->participant_count++;
+    who->workspace = strdup(WORKSPACE_BORROWED);
+    if (!who->workspace)
+        return -ENOMEM;
+    if (role)
+        r = read_role(reader, "participants", role, &who->role);
+    if (r == 0)
+        r = each_member(reader, members, "participant", read_participant_member, who);
+    if (r == 0 && !who->role)
+        return fail(reader, members, "role", "is missing");
+    return r;
+}
+
+/* A list whose items name their roles, or a map from roles to the rest. */
+static int
+read_participants(struct reader *reader, const char *key, const yaml_node_t *value)
+{
+    yaml_document_t *document = &reader->document;
+    int r = 0;
+
+    if (value->type == YAML_MAPPING_NODE) {
+        const yaml_node_pair_t *pair = value->data.mapping.pairs.start;
+        for (; r == 0 && pair < value->data.mapping.pairs.top; pair++)
+            r = read_participant(reader, yaml_document_get_node(document, pair->key),
+                                 yaml_document_get_node(document, pair->value));
+    } else if (value->type == YAML_SEQUENCE_NODE) {
+        const yaml_node_item_t *item = value->data.sequence.items.start;
+        for (; r == 0 && item < value->data.sequence.items.top; item++)
+            r = read_participant(reader, NULL, yaml_document_get_node(document, *item));
     }
-    return 0;
+    if (r == 0 && reader->to->participant_count == 0)
+        return fail(reader, value, key, "must be a list of participants, or a map of roles");
+    return r;
 }
 
 /* ---- limits ---- */

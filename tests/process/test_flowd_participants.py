@@ -95,6 +95,14 @@ class Participants(Base):
             self.assertEqual((status, answer["error"]), (400, "invalid_request"))
             self.assertIn('"%s"' % name, answer["message"])
 
+    def test_a_map_of_roles(self):
+        """As kcap's definitions are written, with its word for no workspace."""
+        status, started = self.start_yaml("participants:\n  critic: {vendor: command, workspace: none}\n"
+                                          "  tester: {vendor: command}\n")
+        self.assertEqual((status, started["status"], started["workspace_mode"]), (200, "running", "context-only"))
+        shown = self.flowd.status(started["flow_run_id"])
+        self.assertEqual([p["role"] for p in shown["participants"]], ["critic", "tester"])
+
     def test_definitions_are_strict(self):
         for yaml, line, why in (
                 ("", None, "is empty"), ("{", 2, "no YAML"), ("a: b", 1, '"a" is not known'),
@@ -102,6 +110,10 @@ class Participants(Base):
                 ("participants: []", 1, "must be a list"),
                 ("\nname: x\n", 2, '"participants" is missing'),
                 ("participants:\n  - vendor: command\n", 2, '"role" is missing'),
+                ("participants:\n  a:\n    role: b\n", 3, '"role" is its key already'),
+                ("participants:\n  a: {}\n  A: {}\n", 3, "must be of lower-case letters"),
+                ("participants: {a: {}, a: {}}", 1, "is another participant's already"),
+                ("participants: {a: 7}", 1, "must be a mapping"),
                 ("participants:\n  - role: Bad Role\n", 2, '"role" must be of lower-case'),
                 ("participants:\n  - role: a\n  - role: a\n", 3, "another participant's"),
                 ("participants:\n  - role: a\n    role: b\n", 3, '"role" is there twice'),

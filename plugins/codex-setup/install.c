@@ -138,6 +138,8 @@ say_done(struct setup *setup, const struct plan *plan)
         else
             setup_say(setup, "Added env_vars, so that Codex passes on what is set here.");
     }
+    if (setup->project)
+        setup_say(setup, "Codex reads it in a repository that it was told to trust.");
 }
 
 /* Noted, made, and noted as made: whenever we are killed, remove knows what there is to take

@@ -154,6 +154,15 @@ def test_with_requirements():
         assert status == 5 and "our result server: Codex does not enable it" in err, err
 
 
+def test_with_plugins_that_an_administrator_insists_on():
+    with Desk() as desk:
+        desk.plugin("plug")
+        desk.etc(**{"codex/requirements__toml": "[features]\nplugins = true\napps = true\n"})
+        assert "mcp__plug" in desk.codex("--disable", "plugins"), "they can be switched off, so the test shows nothing"
+        status, out, err = desk.launch("--", "go")
+        assert status == 5 and out == "" and "codex mcp list: exit status 1" in err, (status, out, err)
+
+
 def test_with_an_environment_file():
     """Codex reads it and lets it win over its environment; what it passes to our server is in the launch."""
     with Desk() as desk:

@@ -279,10 +279,8 @@ find_anchor(const struct entry *entry, enum edit_kind kind, size_t *ret)
     return anchor != NULL;
 }
 
-/* Whether the text is as it was before such an edit and differs in our entry alone. Part of an
- * entry must not stay: Codex refuses a whole file for one without a command. */
-static bool
-is_undone(const struct buf *text, const struct toml_value *root, enum edit_kind kind)
+bool
+edit_is_undone(const struct buf *text, const struct toml_value *root, enum edit_kind kind)
 {
     struct toml_value *now = NULL;
     struct toml_error error;
@@ -326,7 +324,7 @@ edit_undo(const char *text, size_t len, const struct toml_value *root, enum edit
         ret->at = at;
         ret->len = put_len;
         edit_apply(text, len, ret, &result);
-        if (buf_ok(&result) && is_undone(&result, root, kind))
+        if (buf_ok(&result) && edit_is_undone(&result, root, kind))
             return true;
     }
     return false;

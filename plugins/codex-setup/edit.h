@@ -45,6 +45,16 @@ void edit_switch(const char *text, const struct entry *entry,
 bool edit_undo(const char *text, size_t len, const struct toml_value *root, enum edit_kind kind,
                const char *put, const char *was, struct edit *ret);
 
+/* The same when it is there with the same values but no longer the same bytes: Codex writes the
+ * tables of all servers anew whenever it changes one. Only for whole lines of their own in
+ * which nobody has left a comment, so never for a switch. */
+bool edit_undo_rewritten(const char *text, size_t len, const struct toml_value *root,
+                         enum edit_kind kind, const char *put, struct edit *ret);
+
+/* Whether the text is as it was before such an edit and differs from root in our entry alone.
+ * Part of an entry must not stay: Codex refuses a whole file for one without a command. */
+bool edit_is_undone(const struct buf *text, const struct toml_value *root, enum edit_kind kind);
+
 /* The lines that say the same as a table of their own, to be shown to people. */
 void edit_show_entry(const struct registration *registration, struct buf *to);
 

@@ -20,6 +20,7 @@ plugins_codex_setup_codex_setup_la_LIBADD = plugins/codex-setup/libtoml.la \
 # The reader and the edits by themselves; tests run the public test data and the fuzzer through them.
 noinst_LTLIBRARIES += plugins/codex-setup/libtoml.la
 plugins_codex_setup_libtoml_la_SOURCES = \
+	plugins/codex-setup/edit-rewritten.c \
 	plugins/codex-setup/edit.c plugins/codex-setup/edit.h \
 	plugins/codex-setup/entry.c plugins/codex-setup/entry.h \
 	plugins/codex-setup/toml-number.c \

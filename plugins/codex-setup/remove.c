@@ -8,33 +8,46 @@
 #include "record.h"
 #include "setup.h"
 
-/* The text without our changes. False when one of them is not there as it was made. */
+/* One change taken back from text. */
 static bool
-take_back(const struct setup *setup, const struct record *record, struct buf *ret)
+take_back_one(struct buf *text, const struct change *change, bool *ret_rewritten)
 {
-    struct buf *text = ret;
+    struct edit edit = {.text = BUF_INIT(SETUP_MAX_TEXT)};
+    AUTO_BUF struct buf next = BUF_INIT(SETUP_MAX_TEXT);
+    struct toml_value *root = NULL;
+    struct toml_error error;
+    bool found = buf_ok(text) && toml_parse(buf_str(text), text->len, &root, &error) == 0;
 
-    buf_add(text, buf_str(&setup->old), setup->old.len);
-    for (size_t i = record->n; i > 0; i--) {
-        const struct change *change = &record->changes[i - 1];
-        struct edit edit = {.text = BUF_INIT(SETUP_MAX_TEXT)};
-        AUTO_BUF struct buf next = BUF_INIT(SETUP_MAX_TEXT);
-        struct toml_value *root = NULL;
-        struct toml_error error;
-        bool found = buf_ok(text) && toml_parse(buf_str(text), text->len, &root, &error) == 0 &&
-                     edit_undo(buf_str(text), text->len, root, change->kind, change->put,
-                               change->was, &edit);
-
-        if (found)
-            edit_apply(buf_str(text), text->len, &edit, &next);
-        toml_free(root);
+    if (found && !edit_undo(buf_str(text), text->len, root, change->kind, change->put,
+                            change->was, &edit)) {
         buf_fini(&edit.text);
-        if (!found || !buf_ok(&next))
-            return false;
-        buf_clear(text);
-        buf_add(text, buf_str(&next), next.len);
+        found = edit_undo_rewritten(buf_str(text), text->len, root, change->kind, change->put,
+                                    &edit);
+        *ret_rewritten = true;
     }
-    return record->n > 0 && buf_ok(text);
+    if (found)
+        edit_apply(buf_str(text), text->len, &edit, &next);
+    toml_free(root);
+    buf_fini(&edit.text);
+    if (!found || !buf_ok(&next))
+        return false;
+    buf_clear(text);
+    buf_add(text, buf_str(&next), next.len);
+    return buf_ok(text);
+}
+
+/* The text without our changes. False when one of them is not there as it was made, or as Codex
+ * would have rewritten it. */
+static bool
+take_back(const struct setup *setup, const struct record *record, struct buf *ret,
+          bool *ret_rewritten)
+{
+    bool good = record->n > 0;
+
+    buf_add(ret, buf_str(&setup->old), setup->old.len);
+    for (size_t i = record->n; good && i > 0; i--)
+        good = take_back_one(ret, &record->changes[i - 1], ret_rewritten);
+    return good;
 }
 
 /* Whether somebody, or a remove that was killed before it could forget, has taken all of it
@@ -67,6 +80,7 @@ static int
 remove_recorded(struct setup *setup, const struct record *record)
 {
     AUTO_BUF struct buf text = BUF_INIT(SETUP_MAX_TEXT);
+    bool rewritten = false;
     int r;
 
     if (setup->entry.owner == ENTRY_ABSENT || !setup->exists) {
@@ -81,7 +95,7 @@ remove_recorded(struct setup *setup, const struct record *record)
             record_remove(setup);
         return SETUP_OK;
     }
-    if (!take_back(setup, record, &text)) {
+    if (!take_back(setup, record, &text, &rewritten)) {
         setup_say(setup,
                   "%s in %s, so it was left as it is. 'codex mcp remove " ENTRY_NAME
                   "' takes the entry out.",
@@ -95,7 +109,11 @@ remove_recorded(struct setup *setup, const struct record *record)
         record_remove(setup);
         if (record->made && text.len == 0)
             drop_empty_file(setup);
-        setup_say(setup, "Took out of %s what was put in.", setup->path);
+        setup_say(setup,
+                  rewritten ? "Took out of %s what was put in. Codex has written the file anew "
+                              "since, so the rest is as Codex left it."
+                            : "Took out of %s what was put in.",
+                  setup->path);
     }
     return r;
 }

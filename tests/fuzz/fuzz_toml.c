@@ -28,6 +28,14 @@ check_undo(const struct buf *after, const struct toml_value *edited, const struc
     if (before.len != len || memcmp(buf_str(&before), text, len) != 0)
         abort();
     buf_fini(&undo.text);
+    if (edit_undo_rewritten(buf_str(after), after->len, edited, edit->kind,
+                            buf_str(&edit->text), &undo)) {
+        buf_clear(&before);
+        edit_apply(buf_str(after), after->len, &undo, &before);
+        if (!edit_is_undone(&before, edited, edit->kind))
+            abort();
+    }
+    buf_fini(&undo.text);
     buf_fini(&before);
     free(was);
 }

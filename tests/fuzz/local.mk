@@ -26,7 +26,7 @@ FUZZ_SECONDS = 20
 FUZZ_CC = clang
 fuzz_sources = $(top_srcdir)/host/elfnote.c $(top_srcdir)/host/era.c $(top_srcdir)/host/rpc.c $(top_srcdir)/host/schema.c \
 	$(top_srcdir)/host/session.c $(top_srcdir)/lib/*.c $(top_srcdir)/plugins/codex-setup/toml*.c \
-	$(top_srcdir)/plugins/flows/shorten.c $(top_srcdir)/plugins/codex-setup/edit.c $(top_srcdir)/plugins/codex-setup/entry.c
+	$(top_srcdir)/plugins/flows/shorten.c $(top_srcdir)/plugins/codex-setup/edit*.c $(top_srcdir)/plugins/codex-setup/entry.c
 fuzz-smoke: all
 	@for target in $(fuzz_targets); do \
 		mkdir -p fuzz/$$target && \

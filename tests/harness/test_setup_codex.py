@@ -62,6 +62,18 @@ def test_its_own_edits_and_ours():
         assert desk.registered()["tool_timeout_sec"] == 600
 
 
+def test_it_writes_anew_and_ours_is_taken_out():
+    for text in ('# mine\nmodel = "x"\n\n[mcp_servers.a] # a\ncommand = "x"\n\n[z]\nk = 1\n', "",
+                 '[mcp_servers]\na = { command = "x" }\n', "mcp_servers.a.command = 'x'\n", "mcp_servers = { a = { command = 'x' } }\n"):
+        with RealDesk(text) as desk:
+            assert desk.run("install", KCAP_URL="http://127.0.0.1:1")[0] == 0
+            assert desk.codex("mcp", "add", "other", "--", "/bin/true")[0] == 0
+            status, out, err = desk.run("remove")
+            assert status == 0, (text, out, err, desk.get())
+            names = {server["name"] for server in json.loads(desk.codex("mcp", "list", "--json")[1])}
+            assert names == {"other"} | ({"a"} if "a" in text and text else set()), (names, desk.get())
+
+
 def test_it_finds_the_skills():
     with RealDesk() as desk:
         os.makedirs(os.path.join(desk.home, "repo", ".git"))

@@ -92,6 +92,27 @@ def test_a_second_install_adds_to_what_is_known():
         assert desk.run("install")[0] == 0 and desk.run("remove")[0] == 0 and desk.get() == b'b = 2\n'
 
 
+def test_what_codex_has_written_anew_is_taken_out_all_the_same():
+    """It writes the tables of all servers anew when it changes one: other order, 600.0, no comments."""
+    anew = '# mine\n[mcp_servers.a]\ncommand = "x"\n\n%s[mcp_servers.other]\ncommand = "/bin/true"\n\n[z]\nk = 1\n'
+    ours = '[mcp_servers.kcap-flows]\nargs = ["--plugin", "flows"]\ncommand = "%s"\ntool_timeout_sec = 600.0\n' % HOST_PROGRAM
+    for change, want in ((lambda t: t, 0), (lambda t: t.replace("600.0", "900"), 4), (lambda t: t + "enabled = false\n", 4),
+                         (lambda t: t.replace("600.0", "600.0 # mine"), 4), (lambda t: t + "# mine\n", 0),
+                         (lambda t: t + '[mcp_servers.kcap-flows.env]\nA = "1"\n', 4)):
+        with Desk(anew % "") as desk:
+            assert desk.run("install")[0] == 0
+            text = anew % (change(ours) + "\n")
+            desk.put(text)
+            status, out, err = desk.run("remove")
+            assert status == want, (status, text, out, err)
+            left = text if want == 4 else anew % (change(ours)[len(ours):] + ("\n" if change(ours) != ours else ""))
+            assert desk.get().decode() == left, (desk.get().decode(), left)
+    with Desk(KCAP) as desk:
+        assert desk.run("install")[0] == 0
+        desk.put(KCAP.replace("\n\n", "\ntool_timeout_sec = 600.0\n\n"))
+        assert desk.run("remove")[0] == 0 and desk.get().decode() == KCAP
+
+
 def test_the_right_bytes_are_taken_out():
     """The same line stands in a thousand other places."""
     others = "".join('[mcp_servers.s%d]\ncommand = "x"\n%s' % (i, TIMEOUT) for i in range(20000))

@@ -130,15 +130,13 @@ def test_cancelled_while_codex_is_asked():
         shim = os.path.join(desk.home, "bin")
         asked = os.path.join(desk.home, "asked")
         os.mkdir(shim)
-        os.mkfifo(asked)
         with open(os.path.join(shim, "codex"), "w") as file:
             file.write("#!/bin/sh\necho > %s\nexec tail -f /dev/null\n" % asked)
         os.chmod(os.path.join(shim, "codex"), 0o755)
         env = dict(desk.env, PATH=shim + ":/usr/bin:/bin")
         process = subprocess.Popen([HOST, "--plugin", "codex-setup", "--", "install"], env=env, cwd=desk.home,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        with open(asked) as file:
-            file.readline()
+        wait_for(lambda: os.path.exists(asked), 20, "codex to be asked")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20 * SLOWER)
         assert process.returncode != 0 and b"cancelled" in err and desk.get() == b'model = "x"\n', err

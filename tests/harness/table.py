@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """table.py DIR: what the logs of tests/harness in a build directory say of each client and each scenario, as Markdown.
 Exits 1 when a cell that can be run did not pass; a client that is not installed is one where that is no failure, but for
-Codex and Claude Code."""
+Codex and Claude Code. What a machine does not allow, an /etc of one's own, is told and no failure."""
 import datetime
 import os
 import re
@@ -73,16 +73,18 @@ REASONS = {2: ONLY_CLAUDE, 3: ONLY_CODEX, 4: NO_REVIEWER}
 
 
 def read(directory):
-    """{"file:test": "ok" | "skip" | "FAIL"}"""
-    found = {}
+    """{"file:test": "ok" | "skip" | "FAIL"}, and lines on what this machine did not allow."""
+    found, not_here = {}, []
     for name in sorted(os.listdir(directory)):
         if name.endswith(".log"):
             with open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:
                 for line in file:
-                    match = re.match(r"(ok|skip|FAIL) +(test_\w+)", line)
-                    if match:
+                    match = re.match(r"(ok|skip|FAIL) +(test_\w+)(: no (/etc of one's own|unshare) .*)?", line)
+                    if match and match.group(3):
+                        not_here.append("%s: %s%s" % (name[:-4], match.group(2), match.group(3)))
+                    elif match:
                         found[name[:-4] + ":" + match.group(2)] = match.group(1)
-    return found
+    return found, not_here
 
 
 def loops(directory):
@@ -106,7 +108,7 @@ def state(tests, found):
 
 
 def main(directory):
-    found, bad = read(directory), 0
+    (found, not_here), bad = read(directory), 0
     print("# Clients\n\nReal clients on a scripted model, with an installed kcap-host and kcap-flowd, on %s. `make check-harness` prints this page;\n"
           "a number in a cell is a reason below.\n" % datetime.date.today())
     print("| client | " + " | ".join(SCENARIOS) + " |\n" + "| --- " * (len(SCENARIOS) + 1) + "|")
@@ -124,6 +126,8 @@ def main(directory):
                 print("%s: %s: %s" % (client, SCENARIOS[n], result), file=sys.stderr)
         print("| %s | %s |" % (client, " | ".join(row)))
     print("\n" + "\n".join("%d. Cannot be run: %s." % (n, reason) for n, reason in enumerate(reasons, 1)))
+    if not_here:
+        print("\nNot allowed on this machine, and left out of the cells:\n\n" + "\n".join("- " + line for line in not_here))
     print("\nThe whole loops (two rounds with findings, a message, a clean one, the close; the models answer at once):\n")
     print("\n".join("- " + line for line in loops(directory)))
     return bad

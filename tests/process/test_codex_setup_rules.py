@@ -280,4 +280,34 @@ def test_status_names_more_mistakes():
             assert status == 0 and want in out, (text, out, err)
 
 
+def test_kcap_keeps_the_key():
+    """kcap itself, where it is installed (KCAP_CLI names it, or it is in PATH): its entry gets the key, its ledger stays as
+    it is, a later install of it changes nothing, and ours is undone to the byte."""
+    kcap = os.environ.get("KCAP_CLI") or shutil.which("kcap")
+    if not kcap:
+        print("     kcap is not installed here; set KCAP_CLI to try it")
+        return
+    with Desk("# mine\n") as desk:
+        nowhere = "http://127.0.0.1:1"
+        env = dict(desk.env, DO_NOT_TRACK="1", http_proxy=nowhere, https_proxy=nowhere)
+        ledger = os.path.join(os.path.dirname(desk.config), "mcp-ownership-v1.json")
+
+        def install():
+            status, out, err = run([kcap, "plugin", "install", "--codex"], env=env, cwd=desk.home, seconds=60)
+            assert status == 0, (out, err)
+
+        def read(path):
+            with open(path) as file:
+                return file.read()
+        install()
+        before, owned = read(desk.config), read(ledger)
+        assert desk.run("install")[0] == 0
+        after = read(desk.config)
+        assert after.replace("tool_timeout_sec = 600\n", "") == before and after != before, after
+        assert read(ledger) == owned
+        install()
+        assert read(desk.config) == after, read(desk.config)
+        assert desk.run("remove")[0] == 0 and read(desk.config) == before, read(desk.config)
+
+
 main(globals())

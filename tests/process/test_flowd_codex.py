@@ -69,6 +69,29 @@ class Codex(flowd.AgentTest):
         self.assertIn("one", self.sent("turn/start")[1]["input"][0]["text"])
         self.flowd.close_run(run)
 
+    def test_a_copy_is_made_anew_under_a_thread_that_stays(self):
+        self.begin()
+        self.flowd.configure(flows={
+            "copy": "participants: [{role: reviewer, vendor: codex, workspace: worktree}]"})
+        repo = flowd.Repo(self.flowd)
+        repo.write("a.c", "one\n")
+        repo.commit()
+        answer = [{"submit": "findings", "text": "x"}, {"complete": "completed"}]
+        body = self.flowd.start(repo.dir, kind="copy", context="PLAY " + json.dumps({"turn": answer}))
+        first = self.flowd.finished(body["flow_run_id"])
+        self.assertEqual(first["workspace_mode"], "worktree")
+        (start,) = self.sent("thread/start")
+        self.assertEqual(os.path.dirname(start["cwd"]), os.path.join(self.flowd.state, "work"))
+        self.assertEqual(os.path.realpath(self.log()[0]["cwd"]), os.path.realpath(start["cwd"]))
+        repo.write("a.c", "two\n")
+        second = self.next_round(body["flow_run_id"], CLEAN)
+        self.assertEqual((second["round_status"], second["reviewer_memory"]), ("clean", "kept"))
+        self.assertEqual(os.readlink("/proc/%d/cwd" % self.pids()[0]), os.path.realpath(start["cwd"]))
+        with open(os.path.join(start["cwd"], "a.c"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "two\n")
+        self.flowd.close_run(body["flow_run_id"])
+        flowd.until("the copy to be removed", lambda: not os.path.exists(start["cwd"]))
+
     def test_environment_of_the_agent(self):
         self.begin()
         self.flowd.configure(env="OPENAI_API_KEY=k\nANTHROPIC_API_KEY=a\nCODEX_HOME=/c\n")

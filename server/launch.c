@@ -4,16 +4,10 @@
 #include "server/launch.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/auto.h"
-#include "lib/paths.h"
-#include "lib/spawn.h"
-#include "lib/text.h"
 #include "server/engine.h"
 #include "server/log.h"
 #include "server/prompt.h"
@@ -22,21 +16,6 @@
 
 #define MAX_PROMPT    ((size_t)32 << 20)
 #define MAX_ENV_NAMES ((size_t)16 << 10)
-
-#define COPY_SEC       120
-#define MAX_COPY_FAULT 4096
-
-enum copy_state { COPY_NONE, COPY_RUNS, COPY_READY, COPY_FAILED };
-
-struct queued {
-    struct queued *next;
-    char *round_id, *agent_id, *session_id;
-    enum copy_state copy; /* of the checkout, made by a child before the turn */
-    pid_t copy_pid;
-    int copy_errors; /* its standard error, -1 for none */
-    int64_t copy_until_ns;
-    struct buf copy_fault;
-};
 
 /* A turn that has begun. */
 struct launch_entry {
@@ -48,8 +27,6 @@ struct launch_entry {
     char *env_names;
 };
 
-/* ---- the queue ---- */
-
 void
 launcher_init(struct launcher *launcher, const char *settings_path, const char *work_dir,
               const struct settings_override *override)
@@ -58,21 +35,7 @@ launcher_init(struct launcher *launcher, const char *settings_path, const char *
                                   .work_dir = work_dir,
                                   .override = override,
                                   .max_turns = 1};
-    launcher->queue_end = &launcher->queue;
-}
-
-static void
-queued_free(struct queued *queued)
-{
-    free(queued->round_id);
-    free(queued->agent_id);
-    free(queued->session_id);
-    if (queued->copy == COPY_RUNS)
-        (void)kill(-queued->copy_pid, SIGKILL);
-    if (queued->copy_errors >= 0)
-        (void)close(queued->copy_errors);
-    buf_fini(&queued->copy_fault);
-    free(queued);
+    queue_init(&launcher->queue);
 }
 
 static void
@@ -88,11 +51,7 @@ entry_free(struct launch_entry *entry)
 void
 launcher_fini(struct launcher *launcher)
 {
-    while (launcher->queue) {
-        struct queued *next = launcher->queue->next;
-        queued_free(launcher->queue);
-        launcher->queue = next;
-    }
+    queue_fini(&launcher->queue);
     while (launcher->first) {
         struct launch_entry *next = launcher->first->next;
         entry_free(launcher->first);
@@ -110,185 +69,6 @@ note_failure(struct reviewers *reviewers, const char *round_id, const char *code
         &(struct loss){.result_text = ROUND_TEXT_DIED, .code = code, .reason = reason});
 }
 
-void
-launch_add(struct launcher *launcher, struct store *store, struct reviewers *reviewers,
-           const char *round_id)
-{
-    struct queued *queued = calloc(1, sizeof *queued);
-    struct assignment job = {.prompt = NULL};
-    int r = queued ? store_get_round(store, round_id, &job.round) : -ENOMEM;
-
-    if (r == 0)
-        r = store_get_flow(store, job.round.flow_id, &job.flow);
-    if (r == 0)
-        r = store_get_participant(store, job.round.flow_id, job.round.role, &job.who);
-    if (queued)
-        queued->copy_errors = -1;
-    if (r == 0) {
-        queued->round_id = strdup(round_id);
-        queued->agent_id = strdup(job.who.agent_id);
-        queued->session_id = strdup(job.flow.session_id ? job.flow.session_id : "");
-        r = queued->round_id && queued->agent_id && queued->session_id ? 0 : -ENOMEM;
-    }
-    assignment_fini(&job);
-    if (r == 0) {
-        *launcher->queue_end = queued;
-        launcher->queue_end = &queued->next;
-        return;
-    }
-    if (queued)
-        queued_free(queued);
-    note_failure(reviewers, round_id, "internal_error", strerror(-r));
-}
-
-/* The place of the round to be begun next: of the sessions that have the fewest turns in hand
- * the one that has waited longest. A reviewer that is still busy with its last turn is passed
- * over. NULL: none can be begun. */
-static struct queued **
-choose(struct launcher *launcher, const struct reviewers *reviewers)
-{
-    struct queued **best = NULL;
-    size_t fewest = 0;
-
-    for (struct queued **place = &launcher->queue; *place; place = &(*place)->next) {
-        size_t turns;
-        if ((*place)->copy == COPY_RUNS ||
-            reviewers_place(reviewers, (*place)->agent_id) == REVIEWER_BUSY)
-            continue;
-        turns = reviewers_turns_of(reviewers, (*place)->session_id);
-        if (best && turns >= fewest)
-            continue;
-        best = place;
-        fewest = turns;
-    }
-    return best;
-}
-
-static struct queued *
-take(struct launcher *launcher, struct queued **place)
-{
-    struct queued *queued = *place;
-
-    *place = queued->next;
-    if (!*place)
-        launcher->queue_end = place;
-    return queued;
-}
-
-size_t
-launch_count(const struct launcher *launcher)
-{
-    size_t count = 0;
-
-    for (const struct queued *queued = launcher->queue; queued; queued = queued->next)
-        count++;
-    return count;
-}
-
-bool
-launch_is_idle(const struct launcher *launcher)
-{
-    return !launcher->queue && !launcher->first;
-}
-
-bool
-launch_is_queued(const struct launcher *launcher, const char *round_id)
-{
-    for (const struct queued *queued = launcher->queue; queued; queued = queued->next) {
-        if (strcmp(queued->round_id, round_id) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* ---- copies of checkouts ---- */
-
-static int
-start_copy(struct queued *queued, const char *source, const char *dir)
-{
-    AUTO_FREE char *self = paths_program("kcap-flowd");
-    const char *const argv[] = {self, WORKSPACE_COPY_WORD, source, dir, NULL};
-    AUTO_CLOSE int theirs = -1;
-    struct spawn spawn = {.argv = argv, .stdin_fd = -1, .stdout_fd = -1, .new_group = true};
-    int ends[2], r;
-
-    if (!self)
-        return -ENOENT;
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-        return -errno;
-    queued->copy_errors = ends[0];
-    spawn.stderr_fd = theirs = ends[1];
-    r = spawn_start(&spawn, &queued->copy_pid, NULL);
-    if (r < 0)
-        return r;
-    queued->copy = COPY_RUNS;
-    queued->copy_until_ns = util_now_ns() + COPY_SEC * UTIL_SEC_NS;
-    buf_init(&queued->copy_fault, MAX_COPY_FAULT);
-    return 0;
-}
-
-static void
-read_copy_fault(struct queued *queued)
-{
-    char space[MAX_COPY_FAULT / 8];
-    ssize_t n = read(queued->copy_errors, space, sizeof space);
-
-    buf_adds(&queued->copy_fault, "the checkout could not be copied");
-    if (n > 0) {
-        buf_adds(&queued->copy_fault, ": ");
-        text_add_line(&queued->copy_fault, space, (size_t)n);
-    }
-}
-
-bool
-launch_child_ended(struct launcher *launcher, pid_t pid, int status)
-{
-    for (struct queued *queued = launcher->queue; queued; queued = queued->next) {
-        if (queued->copy != COPY_RUNS || queued->copy_pid != pid)
-            continue;
-        queued->copy = status == 0 ? COPY_READY : COPY_FAILED;
-        if (status != 0)
-            read_copy_fault(queued);
-        return true;
-    }
-    return false;
-}
-
-void
-launch_tick(struct launcher *launcher, int64_t now_ns)
-{
-    for (struct queued *queued = launcher->queue; queued; queued = queued->next) {
-        if (queued->copy == COPY_RUNS && queued->copy_until_ns <= now_ns) {
-            (void)kill(-queued->copy_pid, SIGKILL);
-            queued->copy_until_ns = UTIL_NEVER;
-        }
-    }
-}
-
-int64_t
-launch_deadline_ns(const struct launcher *launcher)
-{
-    int64_t until_ns = UTIL_NEVER;
-
-    for (const struct queued *queued = launcher->queue; queued; queued = queued->next) {
-        if (queued->copy == COPY_RUNS)
-            until_ns = util_earlier(until_ns, queued->copy_until_ns);
-    }
-    return until_ns;
-}
-
-static size_t
-count_copies(const struct launcher *launcher)
-{
-    size_t count = 0;
-
-    for (const struct queued *queued = launcher->queue; queued; queued = queued->next)
-        count += queued->copy == COPY_RUNS ? 1 : 0;
-    return count;
-}
-
-/* ---- one turn ---- */
-
 static int
 load(struct store *store, const char *round_id, struct assignment *job)
 {
@@ -300,6 +80,73 @@ load(struct store *store, const char *round_id, struct assignment *job)
         r = store_get_participant(store, job->round.flow_id, job->round.role, &job->who);
     return r;
 }
+
+/* ---- the queue ---- */
+
+void
+launch_add(struct launcher *launcher, struct store *store, struct reviewers *reviewers,
+           const char *round_id)
+{
+    struct assignment job = {.prompt = NULL};
+    int r = load(store, round_id, &job);
+
+    if (r == 0)
+        r = queue_add(&launcher->queue, round_id, job.who.agent_id, job.flow.session_id);
+    assignment_fini(&job);
+    if (r < 0)
+        note_failure(reviewers, round_id, "internal_error", strerror(-r));
+}
+
+size_t
+launch_count(const struct launcher *launcher)
+{
+    return queue_count(&launcher->queue);
+}
+
+bool
+launch_is_idle(const struct launcher *launcher)
+{
+    return !launcher->queue.first && !launcher->first;
+}
+
+bool
+launch_is_queued(const struct launcher *launcher, const char *round_id)
+{
+    return queue_has(&launcher->queue, round_id);
+}
+
+bool
+launch_child_ended(struct launcher *launcher, pid_t pid, int status)
+{
+    for (struct queued *queued = launcher->queue.first; queued; queued = queued->next) {
+        if (queued->copy.state == COPY_RUNS && queued->copy.pid == pid) {
+            copy_ended(&queued->copy, status);
+            return true;
+        }
+    }
+    return false;
+}
+
+void
+launch_tick(struct launcher *launcher, int64_t now_ns)
+{
+    for (struct queued *queued = launcher->queue.first; queued; queued = queued->next)
+        copy_tick(&queued->copy, now_ns);
+}
+
+int64_t
+launch_deadline_ns(const struct launcher *launcher)
+{
+    int64_t until_ns = UTIL_NEVER;
+
+    for (const struct queued *queued = launcher->queue.first; queued; queued = queued->next) {
+        if (queued->copy.state == COPY_RUNS)
+            until_ns = util_earlier(until_ns, queued->copy.until_ns);
+    }
+    return until_ns;
+}
+
+/* ---- one turn ---- */
 
 static int
 set_clocks(const struct settings *settings, struct assignment *job)
@@ -314,14 +161,20 @@ set_clocks(const struct settings *settings, struct assignment *job)
     return r;
 }
 
-static const char *
-memory_of(const struct vendor *vendor, const struct round *round, enum reviewer_place place)
+/* Returns 0 or -EIO. */
+static int
+find_memory(struct store *store, const struct vendor *vendor, const struct round *round,
+            enum reviewer_place place, const char **ret)
 {
+    int r = store_has_earlier_round(store, round);
+
     if (place == REVIEWER_FREE)
-        return ROUND_MEMORY_KEPT;
-    if (round->number == 1)
-        return ROUND_MEMORY_FIRST;
-    return vendor->keeps ? ROUND_MEMORY_LOST : ROUND_MEMORY_NONE;
+        *ret = ROUND_MEMORY_KEPT;
+    else if (r == 0)
+        *ret = ROUND_MEMORY_FIRST;
+    else
+        *ret = vendor->keeps ? ROUND_MEMORY_LOST : ROUND_MEMORY_NONE;
+    return r < 0 ? r : 0;
 }
 
 /* What was said last by the same role, for one that does not remember. */
@@ -329,9 +182,9 @@ static int
 find_last_result(struct store *store, const struct assignment *job, char **ret)
 {
     struct round last = {0};
-    int r = store_get_answered_round(store, job->flow.id, &last);
+    int r = store_get_answered_round_of(store, job->flow.id, job->round.role, &last);
 
-    if (r == 0 && strcmp(last.role, job->round.role) == 0) {
+    if (r == 0) {
         *ret = last.result_text;
         last.result_text = NULL;
     }
@@ -403,8 +256,9 @@ begin(struct store *store, struct reviewers *reviewers, const struct settings *s
         buf_addf(error, "this kcap-flowd has no vendor \"%s\"", job->who.vendor);
         return -ENOENT;
     }
-    entry->memory = memory_of(vendor, &job->round, place);
-    r = set_clocks(settings, job);
+    r = find_memory(store, vendor, &job->round, place, &entry->memory);
+    if (r == 0)
+        r = set_clocks(settings, job);
     if (r == 0)
         r = write_prompts(store, vendor, place == REVIEWER_FREE, job);
     if (r < 0)
@@ -424,12 +278,12 @@ settle_place(struct launcher *launcher, struct assignment *job, struct launch_en
     struct participant *where = &entry->where;
     int r = workspace_settle(launcher->work_dir, job->flow.cwd, &job->who);
 
-    if (r > 0 && queued->copy == COPY_NONE) {
-        r = start_copy(queued, job->flow.cwd, job->who.dir);
+    if (r > 0 && queued->copy.state == COPY_NONE) {
+        r = copy_start(&queued->copy, job->flow.cwd, job->who.dir);
         return r < 0 ? r : 1;
     }
-    if (queued->copy == COPY_FAILED) {
-        buf_adds(error, buf_str(&queued->copy_fault));
+    if (queued->copy.state == COPY_FAILED) {
+        buf_adds(error, buf_str(&queued->copy.fault));
         return -EIO;
     }
     if (r < 0)
@@ -532,7 +386,7 @@ feed_all(struct launcher *launcher, struct store *store, struct reviewers *revie
 static size_t
 count_turns(const struct launcher *launcher, const struct reviewers *reviewers)
 {
-    return reviewers_turns(reviewers) + count_copies(launcher);
+    return reviewers_turns(reviewers) + queue_count_copies(&launcher->queue);
 }
 
 void
@@ -543,18 +397,18 @@ launch_run(struct launcher *launcher, struct store *store, struct reviewers *rev
     struct queued **place;
     int r;
 
-    if (!launcher->queue || count_turns(launcher, reviewers) >= launcher->max_turns ||
-        !choose(launcher, reviewers))
+    if (!launcher->queue.first || count_turns(launcher, reviewers) >= launcher->max_turns ||
+        !queue_choose(&launcher->queue, reviewers))
         return;
     r = settings_read(launcher->settings_path, launcher->override, &settings, &error);
     launcher->max_turns = (size_t)settings.max_reviewers;
     while (count_turns(launcher, reviewers) < launcher->max_turns &&
-           (place = choose(launcher, reviewers)) != NULL) {
+           (place = queue_choose(&launcher->queue, reviewers)) != NULL) {
         if (r < 0)
             note_failure(reviewers, (*place)->round_id, "settings", buf_str(&error));
         else if (begin_round(launcher, store, reviewers, &settings, *place) == 1)
             continue;
-        queued_free(take(launcher, place));
+        queued_free(queue_take(&launcher->queue, place));
     }
     settings_fini(&settings);
     feed_all(launcher, store, reviewers);

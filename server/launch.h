@@ -7,19 +7,19 @@
 #ifndef KCAP_SERVER_LAUNCH_H
 #define KCAP_SERVER_LAUNCH_H
 
+#include "server/queue.h"
 #include "server/reviewer.h"
 #include "server/store.h"
 
 struct launch_entry;
-struct queued;
 
 struct launcher {
     const char *settings_path;
     const char *work_dir; /* of copies of checkouts */
     const struct settings_override *override;
-    size_t max_turns;                  /* as the settings said last */
-    struct queued *queue, **queue_end; /* rounds whose turn has not begun, the oldest first */
-    struct launch_entry *first;        /* started, not yet on disk */
+    size_t max_turns; /* as the settings said last */
+    struct queue queue;
+    struct launch_entry *first; /* started, not yet on disk */
 };
 
 void launcher_init(struct launcher *launcher, const char *settings_path, const char *work_dir,

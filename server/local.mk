@@ -18,6 +18,7 @@ server_libflowd_la_SOURCES = \
 	server/clocks.c server/clocks.h \
 	server/codex_track.c server/codex_track.h \
 	server/commands.c server/commands.h \
+	server/copy.c server/copy.h \
 	server/database.c server/database.h \
 	server/definition.c server/definition.h \
 	server/definition_yaml.c \
@@ -35,6 +36,7 @@ server_libflowd_la_SOURCES = \
 	server/pipes.c server/pipes.h \
 	server/place.c server/place.h \
 	server/prompt.c server/prompt.h \
+	server/queue.c server/queue.h \
 	server/reviewer.c server/reviewer.h \
 	server/reviewer_event.c \
 	server/reviewer_internal.h \

@@ -72,6 +72,11 @@ static const char *const queries[Q_COUNT] = {
     [Q_GET_ANSWERED_ROUND] =
         "SELECT " ROUND_COLUMNS "WHERE flow_id = ? AND status IN ('findings', 'clean')"
         " ORDER BY number DESC LIMIT 1",
+    [Q_GET_ANSWERED_ROUND_OF] =
+        "SELECT " ROUND_COLUMNS "WHERE flow_id = ? AND role = ?"
+        " AND status IN ('findings', 'clean') ORDER BY number DESC LIMIT 1",
+    [Q_COUNT_EARLIER_ROUNDS] =
+        "SELECT count(*) FROM rounds WHERE flow_id = ? AND role = ? AND number < ?",
     [Q_GET_ROUND_BY_TOKEN] = "SELECT " ROUND_COLUMNS "WHERE flow_id = ? AND token = ?",
     [Q_END_ROUND] = "UPDATE rounds SET status = ?, result_kind = ?, result_text = ?,"
                     " reason = ?, reason_code = ?, silence_ms = ?, elapsed_ms = ?,"

@@ -121,6 +121,10 @@ int store_get_round(struct store *store, const char *id, struct round *ret);
 int store_get_newest_round(struct store *store, const char *flow_id, struct round *ret);
 /* The newest round that a reviewer answered. */
 int store_get_answered_round(struct store *store, const char *flow_id, struct round *ret);
+int store_get_answered_round_of(struct store *store, const char *flow_id, const char *role,
+                                struct round *ret);
+/* Whether there is a round of the same run and role before this one: 1 or 0. */
+int store_has_earlier_round(struct store *store, const struct round *round);
 int store_get_round_by_token(struct store *store, const char *flow_id, const char *token,
                              struct round *ret);
 /* Status, result_kind, result_text, reason, reason_code, silence and elapsed are taken from

@@ -122,6 +122,36 @@ store_get_round_by_token(struct store *store, const char *flow_id, const char *t
 }
 
 int
+store_get_answered_round_of(struct store *store, const char *flow_id, const char *role,
+                            struct round *ret)
+{
+    const char *const keys[] = {flow_id, role};
+
+    return get_round(store, Q_GET_ANSWERED_ROUND_OF, keys, 2, ret);
+}
+
+static int
+read_int(void *arg, sqlite3_stmt *stmt)
+{
+    *(int64_t *)arg = sqlite3_column_int64(stmt, 0);
+    return 0;
+}
+
+int
+store_has_earlier_round(struct store *store, const struct round *round)
+{
+    const char *const keys[] = {round->flow_id, round->role};
+    sqlite3_stmt *stmt = store_stmt(store, Q_COUNT_EARLIER_ROUNDS);
+    int64_t count = 0;
+    int r;
+
+    store_bind_texts(stmt, 1, keys, 2);
+    store_bind_int(stmt, 3, round->number);
+    r = store_run_one(stmt, read_int, &count);
+    return r < 0 ? r : count > 0;
+}
+
+int
 store_end_round(struct store *store, const struct round *round, int64_t ended_ms)
 {
     const char *const texts[] = {round->status, round->result_kind, round->result_text,
@@ -155,13 +185,6 @@ store_set_round_cost(struct store *store, const char *id, int64_t microusd)
     store_bind_int(stmt, 1, microusd);
     store_bind_texts(stmt, 2, &id, 1);
     return store_run(stmt);
-}
-
-static int
-read_int(void *arg, sqlite3_stmt *stmt)
-{
-    *(int64_t *)arg = sqlite3_column_int64(stmt, 0);
-    return 0;
 }
 
 int

@@ -77,6 +77,7 @@ class Participants(Base):
             self.assertEqual(answer["round_number"], number)
             ended = self.flowd.finished(run)
             self.assertEqual((ended["round_status"], ended["round_participant"]), ("clean", role))
+            self.assertEqual(ended["reviewer_memory"], "first")  # of its own
         status, text = self.flowd.request("POST", path, {"context": "x", "participant": "tester"})
         self.assertEqual((status, text), (400, "max_rounds (2) reached"))
         self.assertEqual(self.flowd.status(run)["status"], "waiting")

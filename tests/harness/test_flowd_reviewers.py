@@ -124,6 +124,23 @@ def check_leak(vendor):
         assert not desk.api.bodies, ended
 
 
+def check_copy(vendor):
+    """In a copy of the checkout, which is made anew for the second round, under a thread that stays."""
+    with Desk(vendor, [[("submit", "findings", "one"), "done"], CLEAN]) as desk:
+        desk.flowd.configure(flows={
+            "copy": "participants: [{role: reviewer, vendor: %s, workspace: worktree}]" % vendor})
+        desk.repo.write("a.c", "int a; /* not committed */\n")
+        desk.repo.write(".mcp.json", json.dumps({"mcpServers": {"theirs": {"command": "/bin/false"}}}))
+        run = desk.flowd.start(desk.repo.dir, kind="copy")["flow_run_id"]
+        first = desk.finished(run)
+        assert (first["round_result_text"], first["workspace_mode"]) == ("one", "worktree"), first
+        desk.flowd.submit(run)
+        second = desk.finished(run)
+        assert (second["round_status"], second["reviewer_memory"]) == ("clean", "kept"), second
+        assert all(os.path.join(desk.flowd.state, "work") in text for _, text in desk.api.bodies)
+        desk.flowd.close_run(run)
+
+
 def test_codex_exec():
     with Desk("codex-exec", [[("submit", "findings", "one"), "done"], CLEAN, ["all is well"]], idle_sec=1) as desk:
         run = desk.run_id()

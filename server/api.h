@@ -26,6 +26,7 @@ struct api_site {
 /* How a request came. */
 struct api_remote {
     bool is_tcp;
+    bool is_reviewer;                          /* from a process of one of our reviewers */
     const char *authorization, *host, *origin; /* headers, or NULL */
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Who may ask for what. A process of a reviewer may report and nothing else, whatever it speaks
+ * HTTP with: it reads untrusted code, and a sentence in there must not start another review.
+ *
  * Who may come over TCP. On the Unix socket the kernel says whose process it is; here anything
  * on this machine can connect, a browser with any page in it among them. So every route but the
  * question how to log in wants the token, and a request that a browser made for a page, or that
@@ -46,11 +49,25 @@ is_our_host(const char *host)
     return false;
 }
 
+static bool
+is_of_reviewers(const char *path)
+{
+    for (const struct api_route *route = api_reviewer_routes; route->method; route++) {
+        if (strcmp(route->path, path) == 0)
+            return true;
+    }
+    return strcmp(path, "/auth/config") == 0;
+}
+
 int
 api_check_gate(struct api_call *call)
 {
     const struct api_request *request = call->request;
 
+    if (request->remote.is_reviewer && !is_of_reviewers(request->path))
+        return api_fail(call, 403, "reviewer_refused",
+                        "A reviewer's process may report its result and send messages, and "
+                        "nothing else.");
     if (!request->remote.is_tcp)
         return 0;
     if (request->remote.origin)

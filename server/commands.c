@@ -270,7 +270,7 @@ tail(const struct place *place, int argc, char **argv, struct buf *error)
         if (r != 0)
             break;
         status = or_dash(json_str(json, "status"));
-        state = json_str(json, "reviewer_state");
+        state = strcmp(status, "running") == 0 ? json_str(json, "reviewer_state") : NULL;
         (void)printf("round %lld: %s, %lld s, silent for %lld s\n",
                      (long long)number(json, "round_number"),
                      state ? state : or_dash(json_str(json, "round_status")),

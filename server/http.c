@@ -173,13 +173,18 @@ copy_value(struct MHD_Connection *connection, enum MHD_ValueKind kind, const cha
     return !value || *ret;
 }
 
-static bool
-came_over_tcp(struct MHD_Connection *connection)
+/* The address that a connection was added with is not where it came from but from whom. */
+static enum http_peer
+peer_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr_un *address =
+        info ? (const struct sockaddr_un *)(const void *)info->client_addr : NULL;
 
-    return !info || !info->client_addr || info->client_addr->sa_family != AF_UNIX;
+    if (!address || address->sun_family != AF_UNIX)
+        return HTTP_PEER_TCP;
+    return address->sun_path[0] == '\0' ? HTTP_PEER_LOCAL : HTTP_PEER_REVIEWER;
 }
 
 /* Our own clients say which version they are. */
@@ -212,7 +217,8 @@ request_new(struct http *http, struct MHD_Connection *connection, const char *ur
     request->path = strdup(url);
     ok = copy_value(connection, MHD_GET_ARGUMENT_KIND, "wait_sec", &request->wait_sec_text) &&
          copy_value(connection, MHD_GET_ARGUMENT_KIND, "repo_root", &request->repo_root);
-    request->is_tcp = came_over_tcp(connection);
+    request->is_tcp = peer_of(connection) == HTTP_PEER_TCP;
+    request->is_reviewer = peer_of(connection) == HTTP_PEER_REVIEWER;
     if (!request->is_tcp)
         see_version(http, connection);
     if (request->is_tcp)
@@ -475,12 +481,14 @@ http_free(struct http *http)
 }
 
 void
-http_add_connection(struct http *http, int fd, bool is_tcp)
+http_add_connection(struct http *http, int fd, enum http_peer peer)
 {
     struct sockaddr_un local = {.sun_family = AF_UNIX};
-    struct sockaddr_in tcp = {.sin_family = AF_INET}; /* whose it is counts, not where */
+    struct sockaddr_in tcp = {.sin_family = AF_INET};
 
-    if (is_tcp)
+    if (peer == HTTP_PEER_REVIEWER)
+        local.sun_path[0] = 'r';
+    if (peer == HTTP_PEER_TCP)
         (void)MHD_add_connection(http->daemon, fd, (struct sockaddr *)&tcp, sizeof tcp);
     else
         (void)MHD_add_connection(http->daemon, fd, (struct sockaddr *)&local, sizeof local);

@@ -30,7 +30,7 @@ struct request {
     char *path;          /* as sent, percent-encoded, without the query */
     char *wait_sec_text; /* the query's wait_sec, or NULL */
     char *repo_root;     /* likewise */
-    bool is_tcp;
+    bool is_tcp, is_reviewer;
     char *authorization, *host, *origin; /* headers of a request over TCP, or NULL */
     struct buf body;
 
@@ -49,8 +49,11 @@ int http_new(int epoll_fd, unsigned idle_connection_sec, struct http **ret);
 /* Answers everything with 503, closes all connections, frees. */
 void http_free(struct http *http);
 
+/* Who is at the other end. */
+enum http_peer { HTTP_PEER_LOCAL, HTTP_PEER_REVIEWER, HTTP_PEER_TCP };
+
 /* Takes over an accepted, non-blocking descriptor. */
-void http_add_connection(struct http *http, int fd, bool is_tcp);
+void http_add_connection(struct http *http, int fd, enum http_peer peer);
 
 /* Reads, writes, collects. Call after every wait and after http_answer. */
 void http_run(struct http *http);

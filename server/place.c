@@ -23,8 +23,9 @@
 
 #define TAKE_SEC 10
 /* A lock may be let go just after the event that tells of it: look again soon, once. */
-#define RECHECK_MS 100
-#define BACKLOG    1024 /* a client that does not block fails when it is full */
+#define RECHECK_MS    100
+#define MAX_ANCESTORS 64
+#define BACKLOG       1024 /* a client that does not block fails when it is full */
 
 /* File systems whose locks and shared memory a store must not trust. */
 static const struct {
@@ -257,8 +258,23 @@ place_is_going(const struct place *place)
            access(place->store_path, F_OK) < 0;
 }
 
+/* All that descends from us is a reviewer or its child; we are the subreaper, so a child cannot
+ * get away by becoming a daemon. One that is gone already gets the benefit of no doubt. */
+static bool
+is_below_us(pid_t pid)
+{
+    for (int level = 0; pid > 1 && level < MAX_ANCESTORS; level++) {
+        if (pid == getpid())
+            return true;
+        pid = util_parent(pid);
+        if (pid < 0)
+            return true;
+    }
+    return false;
+}
+
 int
-place_accept(const struct place *place)
+place_accept(const struct place *place, bool *ret_by_reviewer)
 {
     for (;;) {
         struct ucred peer;
@@ -268,8 +284,11 @@ place_accept(const struct place *place)
             continue;
         if (fd < 0)
             return -errno;
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid())
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+            peer.uid == geteuid()) {
+            *ret_by_reviewer = is_below_us(peer.pid);
             return fd;
+        }
         (void)close(fd);
     }
 }

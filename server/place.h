@@ -44,8 +44,9 @@ bool place_is_published(const struct place *place);
 /* Whether more than the socket was removed: then the directory is going, and us with it. */
 bool place_is_going(const struct place *place);
 
-/* The next connection of our own user, close-on-exec and non-blocking. Or -errno: -EAGAIN when
- * there is none, else it is still in the queue and the listening socket stays readable. */
-int place_accept(const struct place *place);
+/* The next connection of our own user, close-on-exec and non-blocking, and whether a process of
+ * one of our reviewers made it. Or -errno: -EAGAIN when there is none, else it is still in the
+ * queue and the listening socket stays readable. */
+int place_accept(const struct place *place, bool *ret_by_reviewer);
 
 #endif

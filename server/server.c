@@ -63,14 +63,16 @@ static void
 accept_all(struct server *server)
 {
     while (http_connection_count(server->turn.http) < HTTP_MAX_CONNECTIONS) {
-        int fd = place_accept(server->place);
+        bool by_reviewer = false;
+        int fd = place_accept(server->place, &by_reviewer);
         if (fd < 0) {
             if (fd != -EAGAIN)
                 rest(server, fd);
             return;
         }
         server->accept_at_ns = 0;
-        http_add_connection(server->turn.http, fd, false);
+        http_add_connection(server->turn.http, fd,
+                            by_reviewer ? HTTP_PEER_REVIEWER : HTTP_PEER_LOCAL);
         server->last_use_ns = util_now_ns();
     }
 }
@@ -90,7 +92,7 @@ tcp_ready(struct source *source, uint32_t events)
         if (fd < 0)
             return;
         server->accept_at_ns = 0;
-        http_add_connection(server->turn.http, fd, true);
+        http_add_connection(server->turn.http, fd, HTTP_PEER_TCP);
         server->last_use_ns = util_now_ns();
     }
 }

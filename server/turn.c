@@ -77,6 +77,7 @@ handle_request(struct turn *turn, struct request *request)
                              .may_wait = !request->waited,
                              .site = &turn->site,
                              .remote = {.is_tcp = request->is_tcp,
+                                        .is_reviewer = request->is_reviewer,
                                         .authorization = request->authorization,
                                         .host = request->host,
                                         .origin = request->origin}};

@@ -85,6 +85,15 @@ read_stat(pid_t pid, char *space, size_t size)
     return read_small(path, space, size) < 0 ? NULL : strrchr(space, ')');
 }
 
+pid_t
+util_parent(pid_t pid)
+{
+    char stat[1024];
+    const char *p = read_stat(pid, stat, sizeof stat);
+
+    return p && strlen(p) > 4 ? (pid_t)strtol(p + 4, NULL, 10) : -1; /* ") S PPID" */
+}
+
 bool
 util_is_running(pid_t pid)
 {

@@ -29,6 +29,9 @@ void util_format_time(int64_t wall_ms, char ret[32]);
 /* Start time of a process in clock ticks since boot (field 22 of its stat), or -errno. */
 int64_t util_start_ticks(pid_t pid);
 
+/* The parent of a process, negative when there is no such process. */
+pid_t util_parent(pid_t pid);
+
 /* Whether there is such a process and it has not ended: a zombie has. */
 bool util_is_running(pid_t pid);
 

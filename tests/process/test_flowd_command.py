@@ -229,6 +229,57 @@ class Command(unittest.TestCase):
         self.assertIn("argv", answer["message"])
 
 
+# Tries what a reviewer must not be able to do, in itself and in a child that becomes a daemon.
+CLIMBER = r"""
+import http.client, json, os, socket, sys
+prompt = sys.stdin.read()
+path = os.environ["KCAP_URL"][len("unix://"):]
+
+class Connection(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(path)
+
+def ask(method, route, body=None):
+    connection = Connection("flowd")
+    connection.request(method, route, body and json.dumps(body))
+    answer = connection.getresponse()
+    return [answer.status, json.loads(answer.read()).get("error")]
+
+start = {"kind": "code-review", "target_kind": "k", "target_ref": "r", "target_title": "t", "context": "c",
+         "requesting_cwd": "/", "async": True}
+tries = lambda: [ask("POST", "/api/flows/review/start/v4", start), ask("GET", "/api/flowd/runs"),
+                 ask("POST", "/api/flows/x/close"), ask("GET", "/api/daemons"), ask("GET", "/auth/config"),
+                 ask("POST", "/api/flows/participant/message", {
+                     "agent_id": os.environ["KCAP_FLOW_AGENT_ID"], "message_id": "m", "text": "t"})]
+seen = {"itself": tries()}
+out, back = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() != 0:
+        os._exit(0)
+    os.write(back, json.dumps(tries()).encode())
+    os._exit(0)
+seen["daemon"] = json.loads(os.read(out, 65536))
+print(json.dumps({"kind": "findings", "findings": json.dumps(seen)}))
+"""
+
+
+class Wall(unittest.TestCase):
+    def test_a_reviewer_may_report_and_nothing_else(self):
+        place = flowd.Place()
+        place.configure({"vendors": {"command": {"argv": [place.script("climber", CLIMBER)]}}})
+        served = flowd.Flowd(place=place)
+        self.addCleanup(served.end)
+        run = served.start(served.dir, vendor="command")["flow_run_id"]
+        ended = served.finished(run)
+        self.assertEqual(ended["round_status"], "findings", ended)
+        refused = [403, "reviewer_refused"]
+        for seen in json.loads(ended["round_result_text"]).values():
+            self.assertEqual(seen, [refused] * 4 + [[200, None]] * 2)
+        self.assertEqual(len(served.request("GET", "/api/flowd/runs")[1]["runs"]), 1)
+
+
 class Settings(unittest.TestCase):
     def test_faults_are_named_at_the_start(self):
         place = flowd.Place()

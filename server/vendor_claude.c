@@ -303,17 +303,29 @@ ended(struct reviewer *reviewer, struct span message)
         reviewer_turn_ended(reviewer, "failed", words ? words : kind);
 }
 
+/* It tries again, for which it has a word and a count. */
+static void
+explain_retry(struct reviewer *reviewer, struct span message)
+{
+    AUTO_BUF struct buf text = BUF_INIT(4096);
+    AUTO_FREE char *error = text_of(span_get(message, "error"));
+    struct span attempt = span_get(message, "attempt");
+
+    buf_addf(&text, "the provider does not answer (%s)", error ? error : "no reason given");
+    if (span_is_integer(attempt) && attempt.len < 10)
+        buf_addf(&text, ", attempt %.*s", (int)attempt.len, attempt.p);
+    reviewer_explain(reviewer, buf_str(&text));
+}
+
 static void
 system_said(struct reviewer *reviewer, struct span message)
 {
     struct span subtype = span_get(message, "subtype");
-    AUTO_FREE char *error = text_of(span_get(message, "error"));
 
     if (span_is(subtype, "init"))
         (void)check_servers(reviewer, span_get(message, "mcp_servers"));
     else if (span_is(subtype, "api_retry"))
-        reviewer_explain(reviewer,
-                         error ? error : "the provider does not answer; it tries again");
+        explain_retry(reviewer, message);
 }
 
 /* Nobody is asked anything: its permissions are settled by its command line. */

@@ -102,6 +102,17 @@ def check_endless_retry(vendor):
         assert ended["round_reason_code"] in ("idle_timeout", "hard_ceiling", "failed"), ended
 
 
+def check_unreachable_provider(vendor):
+    """It tries again for ever, says so, and that is no life."""
+    with Desk(vendor, [["ok"]], idle_sec=4) as desk:
+        desk.api.server.shutdown()
+        desk.api.server.server_close()
+        ended = desk.result()
+        assert (ended["round_status"], ended["round_reason_code"]) == ("unclear", "idle_timeout"), ended
+        assert {"codex": "waiting for network", "claude": "the provider does not answer"}[vendor] in \
+            ended["round_reason"], ended
+
+
 def check_reminder(vendor):
     with Desk(vendor, [["all is well", "I said so"], ["all is well", ("submit", "clean"), "done"]]) as desk:
         run = desk.run_id()

@@ -4,7 +4,7 @@
 
 import json
 import os
-import subprocess
+import sqlite3
 import sys
 import unittest
 
@@ -142,7 +142,7 @@ class Workspace(unittest.TestCase):
         self.seen(other)
         self.assertEqual(len(self.work()), 2)
         self.flowd.kill()
-        with __import__("sqlite3").connect(os.path.join(self.flowd.state, "flowd.db")) as store:
+        with sqlite3.connect(os.path.join(self.flowd.state, "flowd.db")) as store:
             store.execute("UPDATE flows SET status = 'closed' WHERE id = ?", (run,))
         store.close()
         served = flowd.Flowd(place=self.flowd)

@@ -1,10 +1,11 @@
 # see tests/local.mk: kcap-flowd and kcap-checklist
-EXTRA_DIST += tests/support/flowd.py tests/support/fake_app_server.py tests/support/fake_claude.py
+EXTRA_DIST += tests/support/flowd.py tests/support/codex_test.py tests/support/fake_app_server.py tests/support/fake_claude.py
 flowd_process_tests = \
 	tests/process/test_checklist_changes.py \
 	tests/process/test_flowd_api.py \
 	tests/process/test_flowd_claude.py \
 	tests/process/test_flowd_codex.py \
+	tests/process/test_flowd_codex_end.py \
 	tests/process/test_flowd_command.py \
 	tests/process/test_flowd_disk.py \
 	tests/process/test_flowd_end.py \

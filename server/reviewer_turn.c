@@ -229,6 +229,16 @@ reviewer_until_ns(const struct reviewer *reviewer)
                                                 : watch_until_ns(&reviewer->watch));
 }
 
+/* How long a turn may go on after its answer: for last words, and no longer than any silence.
+ */
+static int64_t
+linger_sec(const struct reviewer *reviewer)
+{
+    int64_t sec = reviewer->vendor->keeps ? LINGER_KEEP_SEC : LINGER_SEC;
+
+    return reviewer->watch.clocks.idle_sec < sec ? reviewer->watch.clocks.idle_sec : sec;
+}
+
 void
 reviewers_finish(struct reviewers *reviewers, const char *round_id)
 {
@@ -236,9 +246,7 @@ reviewers_finish(struct reviewers *reviewers, const char *round_id)
         if (!reviewer->has_job || strcmp(reviewer->job.round.id, round_id) != 0)
             continue;
         reviewer->answered = true;
-        reviewer->linger_until_ns =
-            util_now_ns() +
-            (reviewer->vendor->keeps ? LINGER_KEEP_SEC : LINGER_SEC) * UTIL_SEC_NS;
+        reviewer->linger_until_ns = util_now_ns() + linger_sec(reviewer) * UTIL_SEC_NS;
     }
 }
 

@@ -120,6 +120,23 @@ class End(CodexTest):
             self.failed(ended, "unclear", "server_exit", "exit status %d" % status)
             self.assertEqual(ended["round_result_text"], "participant_died")
 
+    def test_only_the_turn_of_one_that_has_answered_is_ended(self):
+        self.begin(idle_sec=1)
+        run = self.run_id([{"submit": "findings", "text": "one"}, {"wait": 60}])
+        self.assertEqual(self.flowd.finished(run)["round_result_text"], "one")
+        ended = self.next_round(run, CLEAN)  # waits until the turn before was interrupted
+        self.assertEqual((ended["round_status"], ended["reviewer_memory"]), ("clean", "kept"))
+        self.assertEqual(self.sent("turn/interrupt"), [{"threadId": "t1", "turnId": "turn1"}])
+        self.assertEqual(len(self.pids()), 1)
+
+    def test_a_turn_that_does_not_even_then_costs_the_memory(self):
+        self.begin(how={"interrupt": "never"}, idle_sec=1)
+        run = self.run_id([{"submit": "findings", "text": "one"}, {"wait": 60}])
+        self.assertEqual(self.flowd.finished(run)["round_status"], "findings")
+        ended = self.next_round(run, CLEAN)
+        self.assertEqual((ended["round_status"], ended["reviewer_memory"]), ("clean", "lost"))
+        self.assertEqual(self.flowd.status(run)["last_result_kind"], "clean")
+
     def test_a_turn_that_goes_on_after_its_answer(self):
         self.begin()
         run = self.run_id([{"submit": "clean"}, {"wait": 60}])

@@ -105,14 +105,16 @@ text_encode_utf8(uint32_t c, char out[4])
     return 4;
 }
 
-/* C0, DEL and the C1 block (two bytes, c2 80 to c2 9f): terminals obey both. */
+/* C0, DEL and the C1 block (two bytes, c2 80 to c2 9f): terminals obey both. U+2028 and U+2029
+ * end a line for some. */
 static bool
 is_control(const char *p, size_t n)
 {
     unsigned char c = (unsigned char)p[0];
 
     return (n == 1 && (c < 0x20 || c == 0x7f)) ||
-           (n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
+           (n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0) ||
+           (n == 3 && (memcmp(p, "\xe2\x80\xa8", 3) == 0 || memcmp(p, "\xe2\x80\xa9", 3) == 0));
 }
 
 /* Marks that turn the reading direction, 0 for none: with them a line can look like another

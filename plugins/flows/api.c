@@ -141,23 +141,57 @@ set_bad(struct api_answer *answer, const struct shortener *body, const char *fau
     return set_excerpt(answer, API_BAD, buf_str(&lead), body);
 }
 
+/* Rejections that are certain whatever the status. Other servers, and proxies in front of them,
+ * give their failures the same shape. */
+static bool
+is_verdict(const char *code)
+{
+    static const char *const codes[] = {"flow_settlement_busy",
+                                        "reviewer_launch_incarnation_superseded",
+                                        "participant_unreachable",
+                                        "server_catching_up",
+                                        "reviewer_vendor_unavailable",
+                                        "client_upgrade_required",
+                                        "budget_unverifiable",
+                                        "store_unavailable",
+                                        "invalid_settings",
+                                        NULL};
+
+    for (const char *const *known = codes; *known; known++) {
+        if (strcmp(*known, code) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the body says that the request was turned down and had no effect. */
+static bool
+is_coded(int status, const cJSON *json)
+{
+    const char *code = json_str(json, "error");
+
+    if (text_is_blank(code) || !json_str(json, "message"))
+        return false;
+    if (status >= 500)
+        return is_verdict(code);
+    return status >= 300 || !json_str(json, "flow_run_id");
+}
+
 static int32_t
 read_answer(const struct kcap_http_response *response, const struct shortener *body,
             bool wants_list, struct api_answer *ret)
 {
-    const char *fault = "not a JSON object", *code, *message;
+    const char *fault = "not a JSON object";
     bool is_2xx = response->status >= 200 && response->status < 300;
 
     ret->status = response->status;
     ret->retry_after_ms = response->retry_after_ms;
     if (!body->too_long)
         ret->json = json_parse(buf_str(&body->out), body->out.len, &fault);
-    code = json_str(ret->json, "error");
-    message = json_str(ret->json, "message");
-    if (code && code[0] && message) {
+    if (is_coded(ret->status, ret->json)) {
         ret->kind = API_CODED;
-        ret->code = code;
-        ret->message = message;
+        ret->code = json_str(ret->json, "error");
+        ret->message = json_str(ret->json, "message");
         return 0;
     }
     if (is_2xx && (wants_list ? cJSON_IsArray(ret->json) : cJSON_IsObject(ret->json))) {

@@ -9,7 +9,7 @@
 
 enum api_kind {
     API_OK,       /* 2xx with one JSON object, or with the list that was wanted */
-    API_CODED,    /* a rejection with code and message, whatever the status */
+    API_CODED,    /* a rejection with code and message: certain to have had no effect */
     API_STATUS,   /* another status, uncoded */
     API_BAD,      /* 2xx with anything else: no answer of a flow server */
     API_NOT_SENT, /* certain: the server has seen nothing */

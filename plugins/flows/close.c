@@ -19,17 +19,29 @@ show_closed(const struct subject *subject, const char *run_id, const cJSON *doc)
 {
     AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT), ids = BUF_INIT(MAX_IDS_LEN);
     const char *status = json_str(doc, "status");
+    bool is_over = !status || view_is_run_end(status);
     struct head head = {.run_id = run_id,
                         .status = status ? status : "closed",
-                        .next_step = "nothing: this flow is over"};
+                        .next_step = is_over ? "nothing: this flow is over"
+                                             : subject->family->next[NEXT_CLOSE]};
 
-    ledger_note(subject->flows, subject->call,
-                &(struct event){
-                    .kind = EVENT_CLOSED, .session = subject->session->key, .run_id = run_id});
+    if (is_over)
+        ledger_note(subject->flows, subject->call,
+                    &(struct event){.kind = EVENT_CLOSED,
+                                    .session = subject->session->key,
+                                    .run_id = run_id});
     render_head(&text, &head);
     render_audit(&text, doc);
     messages_render(subject, run_id, doc, &text, &ids); /* closing has acknowledged them */
-    return render_result(subject->flows->host, subject->call, false, &head, &text, NULL);
+    return render_result(subject->flows->host, subject->call, !is_over, &head, &text, NULL);
+}
+
+static bool
+is_about(const char *run_id, const cJSON *doc)
+{
+    const char *id = json_str(doc, "flow_run_id");
+
+    return !id || strcmp(id, run_id) == 0;
 }
 
 static int32_t
@@ -38,9 +50,12 @@ show_not_closed(const struct subject *subject, const char *run_id,
 {
     AUTO_BUF struct buf error = BUF_INIT(MAX_ANSWER_TEXT);
     bool no_such_run = answer && (answer->status == 404 || answer->kind == API_REFUSED);
-    bool unknown = !answer || answer->kind == API_UNKNOWN || answer->kind == API_BAD;
+    bool unknown = !answer || answer->kind == API_UNKNOWN || answer->kind == API_BAD ||
+                   answer->kind == API_OK;
 
-    if (answer)
+    if (answer && answer->kind == API_OK)
+        buf_adds(&error, "Error: the server answered, but about another flow");
+    else if (answer)
         api_add_error(&error, answer);
     else
         buf_adds(&error, "Error: the server did not answer while this call could wait");
@@ -77,6 +92,12 @@ close_flow(struct subject *subject, const cJSON *args)
         return show_not_closed(subject, run_id, NULL);
     if (r != 0)
         return show_end(r);
-    return answer.kind == API_OK ? show_closed(subject, run_id, answer.json)
-                                 : show_not_closed(subject, run_id, &answer);
+    if (answer.kind == API_OK && is_about(run_id, answer.json))
+        return show_closed(subject, run_id, answer.json);
+    if (answer.status == 404)
+        ledger_note(subject->flows, subject->call,
+                    &(struct event){.kind = EVENT_CLOSED,
+                                    .session = subject->session->key,
+                                    .run_id = run_id});
+    return show_not_closed(subject, run_id, &answer);
 }

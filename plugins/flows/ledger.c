@@ -13,6 +13,7 @@
 
 #define MAX_SHOWN     64
 #define MAX_LINE      4096
+#define SERVER_LAG_MS 10000
 #define LOCK_LIMIT_NS (2 * NS_PER_SEC)
 #define LOCK_PAUSE_NS (10 * NS_PER_MS)
 
@@ -203,6 +204,18 @@ ledger_round(struct flows *flows, const char *session, const char *run_id)
         return -1;
     run = runs_find(&runs, run_id);
     return run ? run->round : -1;
+}
+
+bool
+ledger_is_fresh(struct flows *flows, const char *session, const char *run_id)
+{
+    AUTO_RUNS struct runs runs = {.items = NULL};
+    const struct run *run;
+
+    if (load(flows, session, &runs) < 0)
+        return false;
+    run = runs_find(&runs, run_id);
+    return run && flows->host->wall_ms(flows->host) - run->started_ms < SERVER_LAG_MS;
 }
 
 void

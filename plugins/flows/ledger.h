@@ -22,6 +22,9 @@ int ledger_list(struct flows *flows, const char *session, struct runs *ret);
  * not. */
 int64_t ledger_round(struct flows *flows, const char *session, const char *run_id);
 
+/* Whether the run is so young that a server may not show it yet. */
+bool ledger_is_fresh(struct flows *flows, const char *session, const char *run_id);
+
 /* A call names the run: what was shown of it has arrived. */
 void ledger_name(struct flows *flows, struct kcap_call *call, const char *session,
                  const char *run_id);

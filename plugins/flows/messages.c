@@ -9,7 +9,7 @@
 #include "lib/auto.h"
 #include "lib/text.h"
 
-#define MAX_SHOWN_LEN ((size_t)256 << 10)
+#define MAX_SHOWN_LEN (API_MAX_TEXT + 64) /* with the note that it was cut */
 #define MAX_MARK_LEN  ((size_t)8 << 20)
 #define MAX_MESSAGES  50u
 #define MAX_LINE      4096u
@@ -84,6 +84,13 @@ read_message(const cJSON *item, struct message *ret)
     return ret->text != NULL;
 }
 
+/* Its text was too much for one answer of the server's; see shorten.h. */
+static bool
+has_no_room(const cJSON *item)
+{
+    return json_str(item, "message_id") && cJSON_IsNull(json_get(item, "text"));
+}
+
 static void
 add_id(struct buf *ids, const char *id)
 {
@@ -123,8 +130,10 @@ messages_render(const struct subject *subject, const char *run_id, const cJSON *
     cJSON_ArrayForEach(item, list)
     {
         bool again;
-        if (!read_message(item, &message))
+        if (!read_message(item, &message)) {
+            n_left += has_no_room(item);
             continue;
+        }
         if (n == MAX_MESSAGES || (n > 0 && len + strlen(message.text) > MAX_SHOWN_LEN)) {
             n_left++; /* comes again, being unacknowledged */
             continue;

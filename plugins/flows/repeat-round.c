@@ -122,7 +122,9 @@ look(const struct again *again)
     if (r != 0)
         return show_end(r);
     if (answer.kind != API_OK)
-        return answer.status == 404 ? PASS : show_unseen(again, &answer, NULL);
+        return answer.status == 404 && answer.kind == API_CODED
+                   ? PASS
+                   : show_unseen(again, &answer, NULL);
     fault = view_read_status(answer.json, again->run->run_id, &view);
     return fault ? show_unseen(again, NULL, fault) : judge_view(again, &view);
 }

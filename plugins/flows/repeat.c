@@ -25,6 +25,7 @@ struct repeat {
     const struct subject *subject;
     const struct run *run;
     bool equal;       /* its arguments, too */
+    bool new_run;     /* one beside others is wanted */
     int64_t until_ns; /* a start of another process is waited for until then */
 };
 
@@ -66,7 +67,9 @@ static struct subject
 joining(const struct repeat *repeat, struct buf *note)
 {
     return repeat_joining(repeat->subject, repeat->run->started_ms, "start",
-                          "Only \"new_run\": true starts another.", note);
+                          repeat->new_run ? "Another can be started once you have its result."
+                                          : "Only \"new_run\": true starts another.",
+                          note);
 }
 
 int32_t
@@ -116,8 +119,8 @@ show_unknown(const struct repeat *repeat)
 
     buf_addf(&error,
              "Error: the very same start was sent %lld s ago, and what became of it is not "
-             "known; nothing was started by this call. If %s finds no flow of it, call %s "
-             "again with \"new_run\": true.",
+             "known; nothing was started by this call. If %s finds no flow of it for some "
+             "minutes, ask the user whether to call %s with \"new_run\": true.",
              (long long)(age_ms(repeat) / 1000), family->status, family->start);
     return show_run_error(
         repeat->subject,
@@ -157,7 +160,7 @@ show_unseen(const struct repeat *repeat, const struct api_answer *answer, const 
     return repeat_show_unseen(repeat->subject, repeat->run, answer, fault,
                               "This session has started a flow for the same target before; how "
                               "it stands could not be seen, so nothing was started by this "
-                              "call.");
+                              "call. If it is gone for good, close it: then it is forgotten.");
 }
 
 static int32_t
@@ -190,7 +193,7 @@ judge_run(const struct repeat *repeat, const struct api_answer *answer)
             return PASS;
         return repeat->equal ? join_run(repeat) : refuse(repeat, view.status);
     }
-    if (answer->status != 404)
+    if (answer->status != 404 || (answer->kind != API_CODED && age_ms(repeat) >= SERVER_LAG_MS))
         return show_unseen(repeat, answer, NULL);
     if (age_ms(repeat) >= SERVER_LAG_MS)
         return PASS;
@@ -224,28 +227,19 @@ look_at_run(const struct repeat *repeat, struct runs *passed)
 
 /* ---- both ---- */
 
-static int
-claim(const struct subject *subject, const struct event *start, const struct runs *passed,
-      bool new_run, struct runs *ret_found)
-{
-    if (!new_run)
-        return ledger_claim(subject->flows, subject->call, start, passed, ret_found);
-    ledger_note(subject->flows, subject->call, start);
-    return 0;
-}
-
 int32_t
-repeat_claim(const struct subject *subject, const struct event *start, bool new_run)
+repeat_claim(const struct subject *subject, const struct event *start)
 {
     const struct kcap_host *host = subject->flows->host;
     AUTO_RUNS struct runs passed = {.items = NULL};
     struct repeat repeat = {.subject = subject,
+                            .new_run = start->beside,
                             .until_ns = host->now_ns(host) + START_LIMIT_NS};
     int32_t r;
 
     do {
         AUTO_RUNS struct runs found = {.items = NULL};
-        r = claim(subject, start, &passed, new_run, &found);
+        r = ledger_claim(subject->flows, subject->call, start, &passed, &found);
         if (r != -EEXIST)
             return r < 0 ? KCAP_E_NOMEM : KCAP_WAIT_TIMEOUT;
         repeat.run = &found.items[0];

@@ -13,7 +13,7 @@ char *repeat_mark(const char *text);
 
 /* Records the start and returns KCAP_WAIT_TIMEOUT when it is to be made. Else a flow that is
  * there was shown instead, or the call is over; this is then what kcap_plugin.call returns. */
-int32_t repeat_claim(const struct subject *subject, const struct event *start, bool new_run);
+int32_t repeat_claim(const struct subject *subject, const struct event *start);
 
 /* The same for a round: body is what would be sent for it. One that ended without a result is
  * in nobody's way. */

@@ -282,7 +282,7 @@ runs_take_double(const struct runs *runs, const struct event *order, const struc
             continue;
         if (same(run->args_mark, order->args_mark))
             equal = run;
-        else if (same(run->target_mark, order->target_mark))
+        else if (!order->beside && same(run->target_mark, order->target_mark))
             related = run;
     }
     if (!equal && !related)

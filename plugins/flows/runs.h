@@ -31,6 +31,7 @@ struct event {
     int64_t wall_ms;
     int64_t round;
     bool ended;          /* SHOWN: the run itself had ended */
+    bool beside;         /* START: others for the same target are in nobody's way */
     const char *session; /* key; not in the journal, where it is the file's name */
     const char *start_id, *run_id, *server;
     const char *definition, *target_kind, *target_ref, *target_title;

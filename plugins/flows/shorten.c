@@ -3,6 +3,7 @@
 
 #include "shorten.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,6 +196,15 @@ note_name(struct shortener *s)
         memcpy(s->name, buf_str(&s->out) + s->start, len);
 }
 
+/* What is left of an inner text says itself that it is not whole. */
+static void
+put_inner_note(struct shortener *s)
+{
+    char note[64];
+
+    put(s, note, (size_t)snprintf(note, sizeof note, " [cut: %lld bytes]", (long long)s->at));
+}
+
 static void
 end_string(struct shortener *s)
 {
@@ -208,6 +218,8 @@ end_string(struct shortener *s)
         note_name(s);
     if (s->is_outer && s->is_long)
         note_cut(s);
+    else if (s->is_long)
+        put_inner_note(s);
     put(s, "\"", 1);
 }
 

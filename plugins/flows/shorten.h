@@ -14,7 +14,9 @@
 
 #define SHORTEN_NAMES 8u
 
-/* A member of the outermost object that was shortened: of its total bytes (in UTF-8) those from
+/* Inner texts that were shortened end with a note of it; those that found no room are null.
+ *
+ * A member of the outermost object that was shortened: of its total bytes (in UTF-8) those from
  * that one on are there, as many as are kept, up to the character that did not fit. */
 struct shorten_cut {
     char name[64];

@@ -172,6 +172,12 @@ show_expect_gone(const struct subject *subject, const char *run_id)
                   true);
 }
 
+int32_t
+show_not_shown_yet(const struct subject *subject, const char *run_id)
+{
+    return show_still_running(subject, run_id, 0, 0);
+}
+
 /* The host failed us in the middle of a wait; the run is not to be lost for that. */
 static int32_t
 show_broken(const struct subject *subject, const char *run_id, int32_t r)
@@ -192,7 +198,7 @@ show_wait_failed(const struct subject *subject, const struct wait_goal *goal,
                  const struct wait_end *end, bool is_new)
 {
     AUTO_BUF struct buf error = BUF_INIT(MAX_ANSWER_TEXT);
-    bool gone = end->answer.status == 404 && !is_new;
+    bool gone = end->answer.status == 404 && end->answer.kind == API_CODED && !is_new;
 
     buf_adds(&error, end->error);
     if (gone)
@@ -214,12 +220,26 @@ is_failed(const struct view *view)
     return strcmp(view->status, "failed") == 0;
 }
 
+void
+show_remember(const struct subject *subject, const char *run_id, int64_t round, bool run_ended)
+{
+    if (!run_ended && ledger_round(subject->flows, subject->session->key, run_id) < 0)
+        ledger_note(subject->flows, subject->call,
+                    &(struct event){.kind = EVENT_RUN,
+                                    .session = subject->session->key,
+                                    .run_id = run_id,
+                                    .server = api_server(subject->flows),
+                                    .round = round});
+}
+
 int32_t
 show_wait(const struct subject *subject, const struct wait_goal *goal, int64_t since_ns)
 {
     AUTO_WAIT_END struct wait_end end = {.kind = WAIT_FAILED};
     int32_t r = waiting_run(subject->flows, subject->call, goal, &end);
 
+    if (end.seen_round > 0)
+        show_remember(subject, goal->run_id, end.seen_round, r == 0 && end.view.run_ended);
     if (r == KCAP_WAIT_DEADLINE)
         return show_still_running(subject, goal->run_id,
                                   goal->round ? goal->round : end.seen_round, since_ns);

@@ -24,6 +24,13 @@ int32_t show_run_error(const struct subject *subject, const struct head *head,
 /* To be called with the error that the server knows no such run. */
 void show_expect_gone(const struct subject *subject, const char *run_id);
 
+/* A run that was taken a moment ago and that the server does not show yet. */
+int32_t show_not_shown_yet(const struct subject *subject, const char *run_id);
+
+/* A run this session was shown is one it can ask for without an id later. */
+void show_remember(const struct subject *subject, const char *run_id, int64_t round,
+                   bool run_ended);
+
 /* An error that knows no run. */
 int32_t show_error(const struct subject *subject, const char *text);
 

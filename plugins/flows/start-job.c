@@ -113,7 +113,9 @@ give_up_run(struct job *job, struct kcap_call *bg_call, const char *fault)
     if (answer.kind == API_OK) {
         buf_adds(&line, "The flow was closed, so that it costs nothing more.");
     } else {
-        buf_adds(&line, "The flow could not be closed; close it: ");
+        buf_adds(&line, answer.kind == API_UNKNOWN || answer.kind == API_BAD
+                            ? "Whether the flow was closed is not known; close it: "
+                            : "The flow could not be closed; close it: ");
         api_add_error(&line, &answer);
         job->is_unwanted = true;
     }
@@ -176,10 +178,9 @@ judge(struct job *job, struct kcap_call *bg_call, struct api_answer *answer, boo
     }
     job_take_answer(job, answer);
     if (job->end == JOB_FAILED) {
-        if (job->view.run_id && wanted_vendor(job) && !job->is_dynamic)
-            return give_up_run(job, bg_call,
-                               "the server's answer cannot be used, so the "
-                               "reviewer may not be the one asked for");
+        fault = job->view.run_id ? check_echo(job) : NULL;
+        if (fault)
+            return give_up_run(job, bg_call, fault);
         if (is_stale)
             return explain(job, preference_add_stale);
         if (no_vendor && !job->preference.vendor)

@@ -118,6 +118,17 @@ mark_target(const struct wish *wish, const struct session *session)
     return buf_ok(&text) ? repeat_mark(text.data) : NULL;
 }
 
+/* Another run beside the first is another start; the same wish for one is not. */
+static char *
+mark_args(const char *body, bool new_run)
+{
+    AUTO_BUF struct buf text = BUF_INIT(JOB_MAX_BODY_LEN + 16);
+
+    buf_adds(&text, body);
+    buf_adds(&text, new_run ? "new_run" : "");
+    return buf_ok(&text) ? repeat_mark(text.data) : NULL;
+}
+
 /* ---- the call ---- */
 
 /* Notes the start, if it is to be made; returns as repeat_claim. */
@@ -128,23 +139,23 @@ claim(const struct subject *subject, const struct job *job, const struct wish *w
         shorten(wish->definition ? wish->definition : "definition_yaml");
     AUTO_FREE char *target_kind = shorten(json_str(wish->args, "target_kind"));
     AUTO_FREE char *target_ref = shorten(json_str(wish->args, "target_ref"));
-    AUTO_FREE char *args_mark = repeat_mark(job->body);
+    bool new_run = json_bool(wish->args, "new_run", false);
+    AUTO_FREE char *args_mark = mark_args(job->body, new_run);
     AUTO_FREE char *target_mark = mark_target(wish, subject->session);
 
     if (!args_mark || !target_mark)
         return KCAP_E_NOMEM;
-    return repeat_claim(subject,
-                        &(struct event){.kind = EVENT_START,
-                                        .session = job->session,
-                                        .start_id = job->start_id,
-                                        .server = api_server(subject->flows),
-                                        .definition = definition,
-                                        .target_kind = target_kind,
-                                        .target_ref = target_ref,
-                                        .target_title = job->title,
-                                        .args_mark = args_mark,
-                                        .target_mark = target_mark},
-                        json_bool(wish->args, "new_run", false));
+    return repeat_claim(subject, &(struct event){.kind = EVENT_START,
+                                                 .session = job->session,
+                                                 .start_id = job->start_id,
+                                                 .server = api_server(subject->flows),
+                                                 .definition = definition,
+                                                 .target_kind = target_kind,
+                                                 .target_ref = target_ref,
+                                                 .target_title = job->title,
+                                                 .args_mark = args_mark,
+                                                 .target_mark = target_mark,
+                                                 .beside = new_run});
 }
 
 static void

@@ -16,22 +16,9 @@
 #define STATUS_LIMIT_MS 20000
 #define MAX_NOTE        16384
 #define MAX_STARTS      64
+#define START_HELD_MS   (INT64_C(20) * 60 * 1000) /* servers may take so long to answer one */
 
 /* ---- one run ---- */
-
-/* A run this session was shown is one it can ask for without an id later. */
-static void
-remember(const struct subject *subject, const struct view *view)
-{
-    if (!view->run_ended &&
-        ledger_round(subject->flows, subject->session->key, view->run_id) < 0)
-        ledger_note(subject->flows, subject->call,
-                    &(struct event){.kind = EVENT_RUN,
-                                    .session = subject->session->key,
-                                    .run_id = view->run_id,
-                                    .server = api_server(subject->flows),
-                                    .round = view->round});
-}
 
 static int32_t
 show_status_error(const struct subject *subject, const char *run_id, bool no_such_run,
@@ -44,6 +31,23 @@ show_status_error(const struct subject *subject, const char *run_id, bool no_suc
                        .next_step =
                            subject->family->next[no_such_run ? NEXT_FIND : NEXT_LOOK_OR_ASK]},
         error);
+}
+
+/* Only the server's own word that there is no such run is believed: a proxy, or a server that
+ * has not caught up, answers with the same status. */
+static void
+add_gone(struct buf *to, const struct subject *subject, const char *run_id,
+         const struct api_answer *answer)
+{
+    if (answer->status != 404)
+        return;
+    if (answer->kind == API_CODED)
+        show_expect_gone(subject, run_id);
+    else
+        buf_addf(to,
+                 "\nThe server does not show this flow now; that may pass. If it is gone for "
+                 "good, %s forgets it.",
+                 subject->family->close);
 }
 
 static int32_t
@@ -71,11 +75,14 @@ look_once(const struct subject *subject, const char *run_id)
     if (r != 0)
         return show_end(r);
     if (answer.kind != API_OK) {
+        if (answer.status == 404 &&
+            ledger_is_fresh(subject->flows, subject->session->key, run_id))
+            return show_not_shown_yet(subject, run_id);
         api_add_error(&line, &answer);
-        if (answer.status == 404)
-            show_expect_gone(subject, run_id);
+        add_gone(&line, subject, run_id, &answer);
         return show_status_error(subject, run_id,
-                                 answer.status == 404 || answer.kind == API_REFUSED,
+                                 (answer.status == 404 && answer.kind == API_CODED) ||
+                                     answer.kind == API_REFUSED,
                                  buf_str(&line));
     }
     fault = view_read_status(answer.json, run_id, &view);
@@ -83,7 +90,7 @@ look_once(const struct subject *subject, const char *run_id)
         buf_addf(&line, "Error: the server's answer cannot be used: %s", fault);
         return show_status_error(subject, run_id, false, buf_str(&line));
     }
-    remember(subject, &view);
+    show_remember(subject, run_id, view.round, view.run_ended);
     return show_view(subject, &view, false);
 }
 
@@ -119,6 +126,27 @@ add_session(struct buf *to, const struct session *session)
     }
 }
 
+/* Whether there may be a run of that start. A server that was asked would have listed it, once
+ * it had got so far. */
+static bool
+is_in_doubt(struct flows *flows, const struct lookup *lookup, const struct run *start)
+{
+    AUTO_JOB struct job *job = job_find_start(flows, start->start_id);
+    int64_t age_ms = flows->host->wall_ms(flows->host) - start->started_ms;
+
+    return !job && (!lookup->server_answered || age_ms < START_HELD_MS);
+}
+
+static bool
+has_doubtful_start(struct flows *flows, const struct lookup *lookup)
+{
+    for (size_t i = 0; i < lookup->starts.n; i++) {
+        if (is_in_doubt(flows, lookup, &lookup->starts.items[i]))
+            return true;
+    }
+    return false;
+}
+
 static void
 add_doubts(struct buf *to, struct flows *flows, const struct lookup *lookup)
 {
@@ -135,17 +163,22 @@ add_doubts(struct buf *to, struct flows *flows, const struct lookup *lookup)
         buf_adds(to, fault);
         buf_adds(to, ")\n");
     }
-    if (lookup->server_answered)
-        return; /* it would have listed what those starts made */
     for (size_t i = 0; i < lookup->starts.n; i++) {
-        const char *title = lookup->starts.items[i].target_title;
-        AUTO_JOB struct job *job = job_find_start(flows, lookup->starts.items[i].start_id);
-        if (job)
+        const struct run *start = &lookup->starts.items[i];
+        if (!is_in_doubt(flows, lookup, start))
             continue;
-        buf_adds(to, "a start was sent whose outcome is unknown: ");
-        text_add_line(to, title ? title : "", title ? strlen(title) : 0);
+        buf_addf(to, "a start of %lld s ago has no answer yet that is known here: ",
+                 (long long)((flows->host->wall_ms(flows->host) - start->started_ms) / 1000));
+        text_add_line(to, start->target_title ? start->target_title : "",
+                      start->target_title ? strlen(start->target_title) : 0);
         buf_addc(to, '\n');
     }
+}
+
+static void
+add_note(struct buf *to, const struct subject *subject)
+{
+    buf_adds(to, subject->note ? subject->note : "");
 }
 
 static int32_t
@@ -157,7 +190,13 @@ show_none(const struct subject *subject, const struct lookup *lookup)
         .next_step = "if there should be one, pass its flow_run_id, or the session_id it was "
                      "started under"};
 
+    if (has_doubtful_start(subject->flows, lookup)) {
+        head.status = "unknown";
+        head.next_step = "call this tool again in a minute: a start has no answer yet; do not "
+                         "start another one without asking the user";
+    }
     render_head(&text, &head);
+    add_note(&text, subject);
     buf_adds(&text, "No open flow is known for ");
     add_session(&text, subject->session);
     buf_adds(&text, ".\n");
@@ -190,6 +229,7 @@ show_several(const struct subject *subject, const struct lookup *lookup, size_t 
     struct head head = {.status = "several", .next_step = subject->family->next[NEXT_CHOOSE]};
 
     render_head(&text, &head);
+    add_note(&text, subject);
     buf_addf(&text, "%zu flows are candidates for ", lookup->runs.n + n_starting);
     add_session(&text, subject->session);
     buf_adds(&text, "; newest first, none was chosen.\n");
@@ -214,17 +254,39 @@ add_choice(struct buf *to, const struct subject *subject, const struct lookup *l
     add_doubts(to, subject->flows, lookup);
 }
 
+/* Starts that came to nothing are told beside whatever else there is, once, and are no
+ * candidates. Returns how many are left. */
+static size_t
+tell_failed(struct buf *note, struct job **starts, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!job_is_done(starts[i]) || starts[i]->end != JOB_FAILED) {
+            starts[kept++] = starts[i];
+            continue;
+        }
+        render_line(note, "a start that failed", starts[i]->title);
+        buf_adds(note, starts[i]->error ? starts[i]->error : "");
+        buf_adds(note, starts[i]->may_exist ? "\nWhat became of it is unknown.\n" : "\n");
+        job_forget(starts[i]);
+        job_unref(starts[i]);
+    }
+    return kept;
+}
+
 static int32_t
 show_found(struct subject *subject, struct lookup *lookup, struct job *const *starts,
            size_t n_starting, bool wait)
 {
-    AUTO_BUF struct buf note = BUF_INIT(MAX_NOTE);
+    AUTO_BUF struct buf note = BUF_INIT(MAX_ANSWER_TEXT);
 
     if (lookup->runs.n + n_starting == 0)
         return show_none(subject, lookup);
     if (lookup->runs.n + n_starting > 1)
         return show_several(subject, lookup, n_starting);
 
+    add_note(&note, subject);
     add_choice(&note, subject, lookup,
                n_starting > 0                 ? "the one start on its way"
                : lookup->runs.items[0].listed ? "the one flow, as the server lists it,"
@@ -240,6 +302,7 @@ static int32_t
 status_of_session(struct subject *subject, bool wait)
 {
     AUTO_LOOKUP struct lookup lookup = {.server_answered = false};
+    AUTO_BUF struct buf failed = BUF_INIT(MAX_ANSWER_TEXT);
     struct job *starts[MAX_STARTS];
     /* before the look-up: one that is answered meanwhile would be in neither list */
     size_t n_starting =
@@ -253,6 +316,10 @@ status_of_session(struct subject *subject, bool wait)
         r = show_end(r);
     } else {
         n_starting = job_join_starts(starts, n_starting, &lookup.runs);
+        if (n_starting + lookup.runs.n > 1) {
+            n_starting = tell_failed(&failed, starts, n_starting);
+            subject->note = buf_str(&failed);
+        }
         r = show_found(subject, &lookup, starts, n_starting, wait);
     }
     while (n_starting > 0)

@@ -36,6 +36,10 @@ extern const struct kcap_tool *const tools_list[];
     "],\"additionalProperties\":false}"
 #define TOOL_TEXT(NAME, DESCRIPTION) \
     "\"" NAME "\":{\"type\":\"string\",\"minLength\":1,\"description\":\"" DESCRIPTION "\"}"
+/* No server's id is longer. */
+#define TOOL_ID(DESCRIPTION)                                                                  \
+    "\"flow_run_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":200,\"description\":" \
+    "\"" DESCRIPTION "\"}"
 /* Text that may be empty. */
 #define TOOL_ANY_TEXT(NAME, DESCRIPTION) \
     "\"" NAME "\":{\"type\":\"string\",\"description\":\"" DESCRIPTION "\"}"
@@ -57,63 +61,61 @@ extern const struct kcap_tool *const tools_list[];
                                                            "there is one: only when the user " \
                                                            "wants two.")
 
-#define TOOL_STATUS_ARGS                                                                       \
-    "{\"type\":\"object\",\"properties\":{" TOOL_BOOL(                                         \
-        "wait",                                                                                \
-        "Wait until the round is done.") "," TOOL_TEXT("flow_run_id",                          \
-                                                       "The flow; leave it out to have it "    \
-                                                       "found.") "," TOOL_TEXT("session_id",   \
-                                                                               "Another "      \
-                                                                               "session "      \
-                                                                               "whose flow "   \
-                                                                               "is meant; "    \
-                                                                               "leave it out " \
-                                                                               "for this "     \
-                                                                               "one.") ","     \
-                                                                                       "\"off" \
-                                                                                       "set\"" \
-                                                                                       ":{"    \
-                                                                                       "\"typ" \
-                                                                                       "e\":"  \
-                                                                                       "\"int" \
-                                                                                       "eger"  \
-                                                                                       "\","   \
-                                                                                       "\"min" \
-                                                                                       "imum"  \
-                                                                                       "\":0," \
-                                                                                       "\"des" \
-                                                                                       "cript" \
-                                                                                       "ion\"" \
-                                                                                       ":\"Sh" \
-                                                                                       "ow "   \
-                                                                                       "the "  \
-                                                                                       "revie" \
-                                                                                       "wer'"  \
-                                                                                       "s "    \
-                                                                                       "words" \
-                                                                                       " from" \
-                                                                                       " this" \
-                                                                                       " byte" \
-                                                                                       " on; " \
-                                                                                       "an "   \
-                                                                                       "answe" \
-                                                                                       "r "    \
-                                                                                       "that " \
-                                                                                       "was "  \
-                                                                                       "cut "  \
-                                                                                       "names" \
-                                                                                       " it."  \
-                                                                                       "\"}}," \
-                                                                                       "\"add" \
-                                                                                       "ition" \
-                                                                                       "alPro" \
-                                                                                       "perti" \
-                                                                                       "es\":" \
-                                                                                       "false" \
-                                                                                       "}"
+#define TOOL_STATUS_ARGS                                                                     \
+    "{\"type\":\"object\",\"properties\":{" TOOL_BOOL(                                       \
+        "wait",                                                                              \
+        "Wait until the round is done.") "," TOOL_ID("The flow; leave it out to have it "    \
+                                                     "found.") "," TOOL_TEXT("session_id",   \
+                                                                             "Another "      \
+                                                                             "session "      \
+                                                                             "whose flow "   \
+                                                                             "is meant; "    \
+                                                                             "leave it out " \
+                                                                             "for this "     \
+                                                                             "one.") ","     \
+                                                                                     "\"off" \
+                                                                                     "set\"" \
+                                                                                     ":{"    \
+                                                                                     "\"typ" \
+                                                                                     "e\":"  \
+                                                                                     "\"int" \
+                                                                                     "eger"  \
+                                                                                     "\","   \
+                                                                                     "\"min" \
+                                                                                     "imum"  \
+                                                                                     "\":0," \
+                                                                                     "\"des" \
+                                                                                     "cript" \
+                                                                                     "ion\"" \
+                                                                                     ":\"Sh" \
+                                                                                     "ow "   \
+                                                                                     "the "  \
+                                                                                     "revie" \
+                                                                                     "wer'"  \
+                                                                                     "s "    \
+                                                                                     "words" \
+                                                                                     " from" \
+                                                                                     " this" \
+                                                                                     " byte" \
+                                                                                     " on; " \
+                                                                                     "an "   \
+                                                                                     "answe" \
+                                                                                     "r "    \
+                                                                                     "that " \
+                                                                                     "was "  \
+                                                                                     "cut "  \
+                                                                                     "names" \
+                                                                                     " it."  \
+                                                                                     "\"}}," \
+                                                                                     "\"add" \
+                                                                                     "ition" \
+                                                                                     "alPro" \
+                                                                                     "perti" \
+                                                                                     "es\":" \
+                                                                                     "false" \
+                                                                                     "}"
 
-#define TOOL_CLOSE_ARGS \
-    TOOL_OBJECT(TOOL_TEXT("flow_run_id", "The flow to close."), "\"flow_run_id\"")
+#define TOOL_CLOSE_ARGS TOOL_OBJECT(TOOL_ID("The flow to close."), "\"flow_run_id\"")
 
 #define TOOL_REPEAT                                                                      \
     "The very same start again joins the flow that is there and costs nothing; another " \

@@ -134,7 +134,10 @@ view_read_round(const cJSON *doc, struct view *ret)
     if (text_is_blank(ret->run_id))
         return "flow_run_id is missing";
     ret->run_ended = view_is_run_end(ret->status);
-    ret->round_ended = strcmp(ret->status, "running") != 0;
+    /* "anything but running": but a word nobody knows ends nothing by itself */
+    ret->round_ended =
+        is_round_end(ret->status) || ret->run_ended || strcmp(ret->status, "completed") == 0 ||
+        (strcmp(ret->status, "running") != 0 && (ret->result_kind || ret->result.text));
     ret->no_round =
         !ret->round_ended && !ret->round && text_is_blank(json_str(doc, "round_id"));
     ret->round_status = ret->round_ended ? ret->status : NULL;

@@ -109,7 +109,7 @@ judge_answer(struct waiting *w, struct wait_end *end)
         return STEP_AGAIN;
     if (settle_is_asked(answer))
         return STEP_AGAIN;
-    if (answer->status == 429 || (answer->kind == API_STATUS && answer->status >= 500)) {
+    if (answer->status == 429 || answer->status >= 500) {
         w->pause_ms = answer->retry_after_ms;
         return STEP_BAD;
     }

@@ -3,6 +3,7 @@
  * is, the same but for its long strings, and of those exactly the promised bytes are left. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,18 +38,21 @@ boundary(const char *text, size_t len, size_t at)
 }
 
 static void
-compare_text(const struct given *given, const char *was, const char *is, size_t offset)
+compare_text(const struct given *given, const char *was, const char *is, bool is_outer)
 {
     size_t len = strlen(was), from, end;
+    char note[64] = "";
 
     if (len <= (size_t)given->keep) {
         if (strcmp(was, is) != 0)
             abort();
         return;
     }
-    from = boundary(was, len, offset);
+    from = is_outer ? boundary(was, len, (size_t)given->offset) : 0;
     end = from + text_prefix(was + from, len - from, (size_t)given->keep);
-    if (strlen(is) != end - from || memcmp(is, was + from, end - from) != 0)
+    if (!is_outer)
+        (void)snprintf(note, sizeof note, " [cut: %zu bytes]", len);
+    if (strncmp(is, was + from, end - from) != 0 || strcmp(is + (end - from), note) != 0)
         abort();
 }
 
@@ -63,8 +67,7 @@ compare(const struct given *given, const cJSON *was, const cJSON *is, int depth)
         bool is_outer = depth == 1 && was->string;
         size_t len = strlen(was->valuestring);
         const struct shorten_cut *cut;
-        compare_text(given, was->valuestring, is->valuestring,
-                     is_outer ? (size_t)given->offset : 0);
+        compare_text(given, was->valuestring, is->valuestring, is_outer);
         if (!is_outer || len <= (size_t)given->keep || strlen(was->string) > 63 ||
             strlen(was->string) != strlen(is->string))
             return;

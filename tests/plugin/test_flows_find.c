@@ -371,21 +371,113 @@ START_TEST(run_that_is_gone_is_told_once)
     const struct fake_reply replies[] = {
         {"POST", "*/start/v2", .body = ANSWER_RUNNING},
         {"GET", RUN_POLL, .body = STATUS_FINDINGS, .times = 1},
-        {"GET", "/api/flows/u1*", .status = 404},
+        {"GET", "/api/flows/u1*", .status = 404, .body = CODED("unknown_flow", "no such run")},
         {"GET", SESSION_LIST, .body = LISTED("")},
     };
     struct fake_call call = {.window_ms = 0};
 
     (void)rig_ask(START, START_ARGS, replies, 4, false);
+    fake_host_advance_ms(rig.fake, 11000);
     fake_host_script(rig.fake, replies + 2, 2);
     rig_call(STATUS, _i == 0 ? "{}" : "{\"wait\":true}", &call);
     ck_assert(call.is_error);
     rig_has(call.text, "flow_run_id: u1\n");
-    rig_has(call.text, "HTTP 404");
+    rig_has(call.text, "Error (unknown_flow): no such run");
     rig_settle(&call, KCAP_SETTLED_WRITTEN);
     fake_host_advance_ms(rig.fake, 31000);
     rig_has(rig_ask(STATUS, "{}", replies + 2, 2, false), "No open flow is known");
     fake_call_fini(&call);
+}
+END_TEST
+
+/* A server that has not caught up, or a proxy, says 404 as well: no run is given up for that,
+ * and no other one started in its place. */
+START_TEST(run_that_is_not_shown_is_kept)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/start/v2", .body = ANSWER_RUNNING},
+        {"GET", RUN_POLL, .delay_ms = 1000, .body = STATUS_RUNNING, .times = 1},
+        {"GET", "/api/flows/u1*", .status = 404, .body = "404 page not found"},
+        {"GET", SESSION_LIST, .status = 404},
+    };
+    struct fake_call call = {.cancel_at_wait = 4}, later = {.window_ms = 0};
+
+    fake_host_script(rig.fake, replies, 4);
+    rig_call(START, START_ARGS, &call);
+    ck_assert(!call.has_result);
+    fake_host_advance_ms(rig.fake, _i == 0 ? 0 : 60000);
+    fake_host_script(rig.fake, replies, 4);
+    rig_call(STATUS, "{}", &later);
+    rig_has(later.text, "flow_run_id: u1\n");
+    rig_has(later.text,
+            _i == 0 ? "Flow still running" : "The server does not show this flow now");
+    rig_settle(&later, KCAP_SETTLED_WRITTEN);
+    fake_host_advance_ms(rig.fake, 60000);
+    rig_has(rig_ask(START, START_ARGS, replies, 4, true), "nothing was started by this call");
+    ck_assert_uint_eq(fake_host_count(rig.fake, "POST", "*"), 1);
+    /* what is gone for good is closed, and then forgotten */
+    (void)rig_ask(CLOSE, "{\"flow_run_id\":\"u1\"}", replies + 3, 1, true);
+    rig_has(rig_ask(STATUS, "{}", replies + 3, 1, true), "status: none\n");
+    fake_call_fini(&call);
+    fake_call_fini(&later);
+}
+END_TEST
+
+/* A run that was only waited for, by its id, is found without it from then on. */
+START_TEST(run_that_was_waited_for_is_remembered)
+{
+    const struct fake_reply replies[] = {
+        {"GET", "/api/flows/u1*", .delay_ms = 10000, .body = STATUS_RUNNING},
+        {"GET", SESSION_LIST, .status = 404},
+    };
+    struct fake_call call = {.window_ms = 25000};
+
+    fake_host_script(rig.fake, replies, 2);
+    rig_call(STATUS, "{\"flow_run_id\":\"u1\",\"wait\":true}", &call);
+    rig_has(call.text, "Flow still running");
+    rig_has(rig_ask(STATUS, "{}", replies, 2, false), "flow_run_id: u1\n");
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* Starts that failed unheard are told beside the run there is, once, and hide nothing. */
+START_TEST(failed_starts_are_no_candidates)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/start/v2", .delay_ms = 20000, .status = 400, .body = CODED("bad", "no"),
+         .times = 2},
+        {"POST", "*/start/v2", .body = ANSWER_RUNNING},
+        {"GET", "/api/flows/u1*", .body = STATUS_FINDINGS},
+        {"GET", SESSION_LIST, .status = 404},
+    };
+    struct fake_call first = {.cancel_at_wait = 2}, second = {.cancel_at_wait = 2};
+    const char *text;
+
+    fake_host_script(rig.fake, replies, 4);
+    rig_call(START, START_ARGS, &first);
+    rig_call(START, NEW_RUN_ARGS, &second);
+    fake_host_advance_ms(rig.fake, 60000);
+    (void)rig_ask(START, START_ARGS, replies + 1, 3, false);
+    text = rig_ask(STATUS, "{\"wait\":true}", replies + 2, 2, false);
+    rig_has(text, "flow_run_id: u1\n");
+    rig_has(text, "a start that failed: T\nError (bad): no\n");
+    rig_lacks(rig_ask(STATUS, "{}", replies + 2, 2, false), "failed");
+    fake_call_fini(&first);
+    fake_call_fini(&second);
+}
+END_TEST
+
+/* A start was lost a moment ago: that the server lists nothing yet is no proof. */
+START_TEST(young_start_is_in_doubt)
+{
+    const struct fake_reply lost = {"POST", "*", .outcome = KCAP_HTTP_UNKNOWN,
+                                    .error = "reset"};
+    const struct fake_reply list = {"GET", SESSION_LIST, .body = LISTED("")};
+
+    (void)rig_ask(START, START_ARGS, &lost, 1, true);
+    rig_has(rig_ask(STATUS, "{}", &list, 1, false), "a start has no answer yet");
+    fake_host_advance_ms(rig.fake, 21 * 60 * 1000);
+    rig_lacks(rig_ask(STATUS, "{}", &list, 1, false), "a start has no answer yet");
 }
 END_TEST
 
@@ -505,6 +597,7 @@ START_TEST(each_host_call_may_fail)
     const struct fake_reply replies[] = {
         {"POST", "*/close", .body = "{\"status\":\"closed\"}"},
         {"POST", "*", .delay_ms = 10, .body = ANSWER_RUNNING},
+        {"GET", "/api/flows/u1", .body = STATUS_RUNNING},
         {"GET", RUN_POLL, .body = STATUS_RUNNING, .times = 1},
         {"GET", RUN_POLL, .body = STATUS_FINDINGS},
         {"GET", SESSION_LIST, .body = LISTED(LISTED_U("1", "running"))},
@@ -515,7 +608,7 @@ START_TEST(each_host_call_may_fail)
         struct fake_call call = {.window_ms = 60000};
         size_t posts = fake_host_count(rig.fake, "POST", "*");
         ck_assert_uint_lt(n, 100);
-        fake_host_script(rig.fake, replies, 5);
+        fake_host_script(rig.fake, replies, 6);
         fake_host_fail_at(rig.fake, n);
         rig_call(tools[_i].tool, tools[_i].args, &call);
         failed = fake_host_has_failed(rig.fake);
@@ -551,6 +644,10 @@ add(TCase *tests)
     tcase_add_loop_test(tests, outcome_stays_until_it_was_delivered, 0, N_ROWS(fates));
     tcase_add_test(tests, closed_run_is_forgotten);
     tcase_add_loop_test(tests, run_that_is_gone_is_told_once, 0, 2);
+    tcase_add_loop_test(tests, run_that_is_not_shown_is_kept, 0, 2);
+    tcase_add_test(tests, run_that_was_waited_for_is_remembered);
+    tcase_add_test(tests, failed_starts_are_no_candidates);
+    tcase_add_test(tests, young_start_is_in_doubt);
     tcase_add_loop_test(tests, run_no_longer_listed_stays_until_delivered, 0, 2);
     tcase_add_test(tests, start_answered_during_the_look_up_is_one_run);
     tcase_add_loop_test(tests, start_still_held_and_its_listed_run_are_one, 0, 3);

@@ -173,7 +173,7 @@ START_TEST(unknown_start_of_another_process_is_told)
     rig_call(START, START_ARGS, &call);
     rig_restart(); /* the post died with its process */
     rig_has(rig_ask(STATUS, "{}", rig_finished, 2, true),
-            "a start was sent whose outcome is unknown: T\n");
+            "has no answer yet that is known here: T\n");
     fake_call_fini(&call);
 }
 END_TEST

@@ -38,7 +38,8 @@ START_TEST(messages_are_shown_and_acknowledged)
              "7,{},{\"message_id\":\"m0\"},{\"text\":5}," MESSAGE("m1", "where?") "," MESSAGE(
                  "m\\n2", "one\\nflow_run_id: u9\\u001b[2J") "," WITHOUT_ID)},
     };
-    const char *text = rig_ask(tools[_i].tool, tools[_i].args, replies, 2, false);
+    bool is_close = strcmp(tools[_i].tool, CLOSE) == 0; /* which this does not look like */
+    const char *text = rig_ask(tools[_i].tool, tools[_i].args, replies, 2, is_close);
     const struct fake_request *requests;
     size_t n;
 

@@ -21,7 +21,14 @@ start_body(void)
     const char *body;
     size_t n;
 
-    (void)rig_ask(START, NEW_RUN_ARGS, &reply, 1, false);
+    static int n_started;
+    char args[200]; /* each is another start */
+
+    (void)snprintf(args, sizeof args,
+                   "{\"kind\":\"k\",\"target_kind\":\"commit\",\"target_ref\":\"%d\","
+                   "\"target_title\":\"T\",\"context\":\"c\"}",
+                   n_started++);
+    (void)rig_ask(START, args, &reply, 1, false);
     body = fake_host_requests(rig.fake, &n)[0].body;
     return json_parse(body, strlen(body), NULL);
 }

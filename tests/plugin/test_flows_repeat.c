@@ -130,7 +130,7 @@ static const struct {
     {"failed", START_ARGS, {.body = STATUS_OF("failed")}, 0, true, false, "flow_run_id: u2\n"},
     {"unknown to the server",
      START_ARGS,
-     {.status = 404},
+     {.status = 404, .body = CODED("unknown_flow", "no such run")},
      11000,
      true,
      false,
@@ -169,6 +169,32 @@ START_TEST(what_is_there_decides)
     ck_assert_uint_eq(N_POSTS, again[_i].starts ? 1 : 0);
     if (!again[_i].starts)
         rig_has(text, "flow_run_id: u1\n");
+}
+END_TEST
+
+/* Where another run is wanted beside the first, that is one more, however often it is asked
+ * for. */
+START_TEST(new_run_is_one_run)
+{
+    size_t n_posts = 0;
+
+    start_and_vanish();
+    for (int i = 0; i < 3; i++) {
+        struct fake_call call = {.cancel_at_wait = 4};
+        const struct fake_reply replies[] = {
+            {"POST", "*/start/v*",
+             .body = "{\"flow_run_id\":\"u2\",\"round_number\":1,\"status\":\"running\"}"},
+            {"GET", "/api/flows/u2*", .delay_ms = 1000,
+             .body =
+                 "{\"status\":\"running\",\"round_number\":1,\"round_status\":\"running\"}"},
+        };
+        rig_restart();
+        fake_host_script(rig.fake, replies, 2);
+        rig_call(START, NEW_RUN_ARGS, &call);
+        n_posts += N_POSTS;
+        fake_call_fini(&call);
+    }
+    ck_assert_uint_eq(n_posts, 1);
 }
 END_TEST
 
@@ -283,6 +309,7 @@ add(TCase *tests)
     tcase_add_test(tests, start_of_a_dead_process_is_not_repeated);
     tcase_add_loop_test(tests, what_is_there_decides, 0, sizeof again / sizeof *again);
     tcase_add_loop_test(tests, delivered_run_is_not_joined, 0, sizeof fates / sizeof *fates);
+    tcase_add_test(tests, new_run_is_one_run);
     tcase_add_test(tests, each_host_call_may_fail);
     tcase_add_loop_test(tests, others_are_not_joined, 0, 2);
     tcase_add_test(tests, without_a_journal_this_process_knows);

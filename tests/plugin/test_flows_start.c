@@ -85,6 +85,23 @@ START_TEST(project_is_where_the_caller_is)
 }
 END_TEST
 
+/* An answer that names its run is none of a rejection, and a word nobody knows no end. */
+START_TEST(started_in_words_of_tomorrow)
+{
+    static const char *const bodies[] = {
+        "{\"flow_run_id\":\"u1\",\"round_number\":1,\"status\":\"running\",\"error\":\"none\","
+        "\"message\":\"started\"}",
+        "{\"flow_run_id\":\"u1\",\"round_number\":1,\"status\":\"queued\"}",
+    };
+    const struct fake_reply replies[] = {
+        {"POST", "*/start/v2", .body = bodies[_i]},
+        {"GET", RUN_POLL, .body = STATUS_FINDINGS},
+    };
+
+    rig_has(rig_ask(START, START_ARGS, replies, 2, false), "| a.c:1: bad\n");
+}
+END_TEST
+
 START_TEST(start_finished_in_its_own_answer)
 {
     const struct fake_reply reply = {
@@ -432,6 +449,14 @@ static const struct {
      true,
      "flow_run_id: u1\nstatus: unknown\nnext_step: call get_review_flow_status with this"},
     {"500", {.status = 500, .body = "boom"}, true, "HTTP 500: boom"},
+    {"504 in the words of a framework",
+     {.status = 504, .body = CODED("Gateway Timeout", "no answer")},
+     true,
+     "HTTP 504"},
+    {"503 that is certain",
+     {.status = 503, .body = CODED("store_unavailable", "disk full")},
+     false,
+     "Error (store_unavailable): disk full"},
     {"reset", {.outcome = KCAP_HTTP_UNKNOWN, .error = "reset"}, true, "reset"},
     {"refused", {.outcome = KCAP_HTTP_NOT_SENT, .error = "refused"}, false, "refused"},
     {"302", {.status = 302}, false, "redirect"},
@@ -586,6 +611,7 @@ add(TCase *tests)
     tcase_add_checked_fixture(tests, rig_setup, rig_teardown);
     tcase_add_test(tests, start_waits_for_the_findings);
     tcase_add_loop_test(tests, project_is_where_the_caller_is, 0, N_ROWS(projects));
+    tcase_add_loop_test(tests, started_in_words_of_tomorrow, 0, 2);
     tcase_add_test(tests, start_finished_in_its_own_answer);
     tcase_add_test(tests, round_waits_for_its_own_number);
     tcase_add_test(tests, close_ends_it);

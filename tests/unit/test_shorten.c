@@ -115,10 +115,12 @@ START_TEST(many_long_messages)
     {
         const char *text = json_str(message, "text");
         ck_assert_str_eq(json_str(message, "message_id"), "m");
-        if (text && strlen(text) == (size_t)KEEP)
+        if (text && strlen(text) > (size_t)KEEP) {
+            ck_assert_ptr_nonnull(strstr(text, " [cut: 300000 bytes]"));
             n_whole++;
-        else if (!text)
+        } else if (!text) {
             n_without++;
+        }
     }
     ck_assert_int_ge(n_whole, 4);
     ck_assert_int_eq(n_whole + n_without, 30);

@@ -120,6 +120,7 @@ finish(struct job *job, struct kcap_call *bg_call)
                                     .server = api_server(job->flows),
                                     .start_id = job->start_id,
                                     .run_id = job->view.run_id,
+                                    .unwanted = job->is_unwanted,
                                     .round = job->view.round});
     else if (job->start_id && !job->may_exist)
         ledger_note(job->flows, bg_call,

@@ -64,6 +64,8 @@ add_line(struct buf *to, const struct event *event)
         buf_addf(to, ",\"round\":%lld", (long long)event->round);
     if (event->ended)
         buf_adds(to, ",\"ended\":true");
+    if (event->unwanted)
+        buf_adds(to, ",\"unwanted\":true");
     add_text(to, "start", event->start_id);
     add_text(to, "run", event->run_id);
     add_text(to, "server", event->server);
@@ -84,6 +86,7 @@ apply_line(struct runs *runs, const char *session, const char *line, size_t len)
     struct event event = {
         .session = session,
         .ended = json_bool(json, "ended", false),
+        .unwanted = json_bool(json, "unwanted", false),
         .start_id = json_str(json, "start"),
         .run_id = json_str(json, "run"),
         .server = json_str(json, "server"),
@@ -159,6 +162,7 @@ add_run(struct buf *to, const struct run *run)
         .kind = run->run_id ? EVENT_RUN : EVENT_START,
         .wall_ms = run->started_ms,
         .round = run->round,
+        .unwanted = run->unwanted,
         .start_id = run->start_id,
         .run_id = run->run_id,
         .server = run->server,

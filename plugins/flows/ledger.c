@@ -206,6 +206,19 @@ ledger_round(struct flows *flows, const char *session, const char *run_id)
     return run ? run->round : -1;
 }
 
+int
+ledger_find(struct flows *flows, const char *session, const char *run_id,
+            struct runs *ret_found)
+{
+    AUTO_RUNS struct runs runs = {.items = NULL};
+    const struct run *run;
+
+    if (load(flows, session, &runs) == -ENOMEM)
+        return -ENOMEM;
+    run = runs_find(&runs, run_id);
+    return run ? runs_copy(ret_found, run) : 0;
+}
+
 bool
 ledger_is_fresh(struct flows *flows, const char *session, const char *run_id)
 {

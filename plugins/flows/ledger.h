@@ -22,6 +22,10 @@ int ledger_list(struct flows *flows, const char *session, struct runs *ret);
  * not. */
 int64_t ledger_round(struct flows *flows, const char *session, const char *run_id);
 
+/* Copies the run to ret_found (empty before) if it is known. Returns 0 or -ENOMEM. */
+int ledger_find(struct flows *flows, const char *session, const char *run_id,
+                struct runs *ret_found);
+
 /* Whether the run is so young that a server may not show it yet. */
 bool ledger_is_fresh(struct flows *flows, const char *session, const char *run_id);
 

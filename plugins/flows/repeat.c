@@ -155,6 +155,19 @@ join_start(const struct repeat *repeat)
 /* ---- a run ---- */
 
 static int32_t
+show_unwanted(const struct repeat *repeat)
+{
+    return show_run_error(
+        repeat->subject,
+        &(struct head){.run_id = repeat->run->run_id,
+                       .status = "unknown",
+                       .next_step = repeat->subject->family->next[NEXT_CLOSE]},
+        "Error: the very same start made this flow, whose reviewer may not be the one that was "
+        "asked for and which could not be closed. Close it, then start again; nothing was "
+        "started by this call.");
+}
+
+static int32_t
 show_unseen(const struct repeat *repeat, const struct api_answer *answer, const char *fault)
 {
     return repeat_show_unseen(repeat->subject, repeat->run, answer, fault,
@@ -189,6 +202,8 @@ judge_run(const struct repeat *repeat, const struct api_answer *answer)
         fault = view_read_status(answer->json, repeat->run->run_id, &view);
         if (fault)
             return show_unseen(repeat, NULL, fault);
+        if (!view.run_ended && repeat->equal && repeat->run->unwanted)
+            return show_unwanted(repeat);
         if (view.run_ended && (!repeat->equal || strcmp(view.status, "failed") == 0))
             return PASS;
         return repeat->equal ? join_run(repeat) : refuse(repeat, view.status);

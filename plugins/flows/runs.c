@@ -150,6 +150,8 @@ apply_round(struct run *run, const struct event *event)
     }
     if (event->kind != EVENT_SUBMIT)
         run->is_guess = false;
+    if (event->unwanted)
+        run->unwanted = true;
     if (event->round > 0)
         run->round = event->round;
 }
@@ -222,12 +224,19 @@ copy(struct runs *to, const struct run *from)
     run->shown_ms = from->shown_ms;
     run->ended = from->ended;
     run->named = from->named;
+    run->unwanted = from->unwanted;
     run->marked_round = from->marked_round;
     run->submitted_ms = from->submitted_ms;
     run->is_guess = from->is_guess;
     return describe(run, &event) < 0 || run_set(&run->round_mark, from->round_mark) < 0
                ? -ENOMEM
                : 0;
+}
+
+int
+runs_copy(struct runs *to, const struct run *from)
+{
+    return copy(to, from);
 }
 
 int

@@ -31,6 +31,7 @@ struct event {
     int64_t wall_ms;
     int64_t round;
     bool ended;          /* SHOWN: the run itself had ended */
+    bool unwanted;       /* RUN: it should have been closed at once and was not */
     bool beside;         /* START: others for the same target are in nobody's way */
     const char *session; /* key; not in the journal, where it is the file's name */
     const char *start_id, *run_id, *server;
@@ -48,6 +49,7 @@ struct run {
     int64_t shown_ms; /* when the outcome of that round was written, 0 for never */
     bool ended;       /* with it */
     bool named;       /* by a call that came after it */
+    bool unwanted;    /* its reviewer may not be the one that was asked for */
     char *round_mark; /* of the round submitted last: its arguments' mark, */
     int64_t marked_round, submitted_ms; /* its number, 0 while that is not known, and when */
     bool is_guess;                      /* all that is known of the run is that submission */
@@ -69,6 +71,9 @@ int runs_apply(struct runs *runs, const struct event *event);
 
 struct run *runs_find(const struct runs *runs, const char *run_id);
 void runs_remove(struct runs *runs, size_t at);
+
+/* Appends a copy. Returns 0 or -ENOMEM. */
+int runs_copy(struct runs *to, const struct run *from);
 
 /* Copies into to what from has of that session and to has not. Returns 0 or -ENOMEM. */
 int runs_merge(struct runs *to, const struct runs *from, const char *session);

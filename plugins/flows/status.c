@@ -94,13 +94,51 @@ look_once(const struct subject *subject, const char *run_id)
     return show_view(subject, &view, false);
 }
 
-static int32_t
-status_of_run(const struct subject *subject, const char *run_id, bool wait)
+static void
+add_note(struct buf *to, const struct subject *subject)
 {
+    buf_adds(to, subject->note ? subject->note : "");
+}
+
+/* What the ledger knows of the run that the server's answer cannot tell. */
+static int
+add_warnings(struct buf *to, const struct subject *subject, const char *run_id)
+{
+    const struct kcap_host *host = subject->flows->host;
+    AUTO_RUNS struct runs found = {.items = NULL};
+    const struct run *run;
+
+    if (ledger_find(subject->flows, subject->session->key, run_id, &found) < 0)
+        return KCAP_E_NOMEM;
+    if (found.n == 0)
+        return 0;
+    run = &found.items[0];
+    if (run->unwanted)
+        buf_adds(to,
+                 "warning: its reviewer may not be the one that was asked for; do not trust "
+                 "its results, close the flow and tell the user\n");
+    if (run_is_pending(run))
+        buf_addf(
+            to,
+            "warning: a round that was submitted %lld s ago has no answer yet that is known "
+            "here; what follows may be of the round before\n",
+            (long long)((host->wall_ms(host) - run->submitted_ms) / 1000));
+    return 0;
+}
+
+static int32_t
+status_of_run(const struct subject *given, const char *run_id, bool wait)
+{
+    AUTO_BUF struct buf note = BUF_INIT(MAX_ANSWER_TEXT);
+    struct subject noted = *given, *subject = &noted;
     AUTO_JOB struct job *job = job_find_round(subject->flows, run_id);
     struct wait_goal goal = {
         .run_id = run_id, .called_ns = subject->began_ns, .text_offset = subject->offset};
 
+    add_note(&note, given);
+    if (add_warnings(&note, given, run_id) < 0)
+        return KCAP_E_NOMEM;
+    subject->note = buf_str(&note);
     if (!wait)
         return look_once(subject, run_id);
     if (job)
@@ -173,12 +211,6 @@ add_doubts(struct buf *to, struct flows *flows, const struct lookup *lookup)
                       start->target_title ? strlen(start->target_title) : 0);
         buf_addc(to, '\n');
     }
-}
-
-static void
-add_note(struct buf *to, const struct subject *subject)
-{
-    buf_adds(to, subject->note ? subject->note : "");
 }
 
 static int32_t

@@ -172,6 +172,34 @@ START_TEST(what_is_there_decides)
 }
 END_TEST
 
+/* A run that should have been closed at once is never shown as if it were what was asked for.
+ */
+START_TEST(unwanted_run_is_not_joined)
+{
+    const struct fake_reply replies[] = {
+        {"POST", "*/start/v4",
+         .body = "{\"flow_run_id\":\"u1\",\"round_number\":1,\"status\":\"running\","
+                 "\"applied_reviewer_vendor\":\"claude\"}"},
+        {"POST", "*/close", .status = 500, .body = "x", .times = 1},
+        {"POST", "*/close", .body = "{\"status\":\"closed\"}"},
+        {"GET", "/api/flows/u1*", .body = STATUS_FINDINGS},
+        {"GET", SESSION_LIST, .status = 404},
+    };
+    char args[400];
+
+    (void)snprintf(args, sizeof args, "%.*s,\"vendor\":\"codex\"}", (int)strlen(START_ARGS) - 1,
+                   START_ARGS);
+    rig_has(rig_ask(START, args, replies, 5, true), "could not be closed");
+    rig_restart();
+    rig_has(rig_ask(STATUS, "{}", replies + 2, 3, false), "warning: its reviewer may not be");
+    rig_has(rig_ask(START, args, replies + 2, 3, true), "next_step: call close_review_flow");
+    ck_assert_uint_eq(N_POSTS, 0);
+    (void)rig_ask(CLOSE, "{\"flow_run_id\":\"u1\"}", replies + 2, 3, false);
+    (void)rig_ask(START, args, replies, 5, true);
+    ck_assert_uint_eq(fake_host_count(rig.fake, "POST", "*/start/v4"), 1);
+}
+END_TEST
+
 /* Where another run is wanted beside the first, that is one more, however often it is asked
  * for. */
 START_TEST(new_run_is_one_run)
@@ -309,6 +337,7 @@ add(TCase *tests)
     tcase_add_test(tests, start_of_a_dead_process_is_not_repeated);
     tcase_add_loop_test(tests, what_is_there_decides, 0, sizeof again / sizeof *again);
     tcase_add_loop_test(tests, delivered_run_is_not_joined, 0, sizeof fates / sizeof *fates);
+    tcase_add_test(tests, unwanted_run_is_not_joined);
     tcase_add_test(tests, new_run_is_one_run);
     tcase_add_test(tests, each_host_call_may_fail);
     tcase_add_loop_test(tests, others_are_not_joined, 0, 2);

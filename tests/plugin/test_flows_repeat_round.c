@@ -212,6 +212,22 @@ START_TEST(round_that_broke)
 }
 END_TEST
 
+/* The findings of the round before must not pass for the answer to one that was lost. */
+START_TEST(lost_round_is_told_with_the_status)
+{
+    const struct fake_reply broken = {"POST", "*/rounds", .outcome = KCAP_HTTP_UNKNOWN,
+                                      .error = "reset"};
+    const struct fake_reply there = {"GET", "*", .body = STATUS_FINDINGS};
+
+    have_a_run();
+    rig_lacks(rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", &there, 1, false),
+              "warning: a round");
+    (void)rig_ask(ROUND, ROUND_ARGS, &broken, 1, true);
+    rig_restart();
+    rig_has(rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", &there, 1, false), "warning: a round");
+}
+END_TEST
+
 /* What the server refused is in nobody's way, and leaves no trace of a run. */
 START_TEST(refused_round_is_sent_again)
 {
@@ -294,6 +310,7 @@ add(TCase *tests)
     tcase_add_test(tests, four_times_the_same_call_is_one_round);
     tcase_add_test(tests, held_round_is_joined);
     tcase_add_loop_test(tests, round_that_broke, 0, N_ROWS(unknown));
+    tcase_add_test(tests, lost_round_is_told_with_the_status);
     tcase_add_test(tests, refused_round_is_sent_again);
     tcase_add_loop_test(tests, delivered_round_is_not_joined, 0, N_ROWS(fates));
     tcase_add_test(tests, each_host_call_may_fail);

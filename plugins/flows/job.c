@@ -9,6 +9,7 @@
 #include "ledger.h"
 #include "lib/auto.h"
 #include "lib/text.h"
+#include "repeat.h"
 
 #define MAX_ERROR 16384
 
@@ -112,26 +113,23 @@ finish(struct job *job, struct kcap_call *bg_call)
 {
     const struct kcap_host *host = job->flows->host;
     bool known = job->end != JOB_FAILED || (job->view.run_id && job->may_exist);
+    AUTO_FREE char *mark = job->run_id ? repeat_mark(job->body) : NULL;
+    struct event event = {.session = job->session,
+                          .start_id = job->start_id,
+                          .run_id = job->run_id,
+                          .args_mark = mark};
 
-    if (known)
-        ledger_note(job->flows, bg_call,
-                    &(struct event){.kind = job->run_id ? EVENT_ROUND : EVENT_RUN,
-                                    .session = job->session,
-                                    .server = api_server(job->flows),
-                                    .start_id = job->start_id,
-                                    .run_id = job->view.run_id,
-                                    .unwanted = job->is_unwanted,
-                                    .round = job->view.round});
-    else if (job->start_id && !job->may_exist)
-        ledger_note(job->flows, bg_call,
-                    &(struct event){.kind = EVENT_START_FAILED,
-                                    .session = job->session,
-                                    .start_id = job->start_id});
-    else if (job->run_id && !job->may_exist)
-        ledger_note(job->flows, bg_call,
-                    &(struct event){.kind = EVENT_NOT_TAKEN,
-                                    .session = job->session,
-                                    .run_id = job->run_id});
+    if (known) {
+        event.kind = job->run_id ? EVENT_ROUND : EVENT_RUN;
+        event.server = api_server(job->flows);
+        event.run_id = job->view.run_id;
+        event.unwanted = job->is_unwanted;
+        event.round = job->view.round;
+    } else {
+        event.kind = job->run_id ? EVENT_NOT_TAKEN : EVENT_START_FAILED;
+    }
+    if (known || !job->may_exist)
+        ledger_note(job->flows, bg_call, &event);
     (void)pthread_mutex_lock(&job->flows->lock);
     job->done = true;
     (void)pthread_mutex_unlock(&job->flows->lock);

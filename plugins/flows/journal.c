@@ -75,6 +75,7 @@ add_line(struct buf *to, const struct event *event)
     add_text(to, "target_title", event->target_title);
     add_text(to, "args_mark", event->args_mark);
     add_text(to, "target_mark", event->target_mark);
+    add_text(to, "by", event->holder);
     buf_adds(to, "}\n");
 }
 
@@ -96,6 +97,7 @@ apply_line(struct runs *runs, const char *session, const char *line, size_t len)
         .target_title = json_str(json, "target_title"),
         .args_mark = json_str(json, "args_mark"),
         .target_mark = json_str(json, "target_mark"),
+        .holder = json_str(json, "by"),
     };
 
     if (!name || !json_int(json, "at_ms", &event.wall_ms))
@@ -154,6 +156,28 @@ open_locked(const char *path, int *ret_fd, off_t *ret_len)
     }
 }
 
+static void
+add_submission(struct buf *to, const struct run *run, const struct submission *submission)
+{
+    struct event event = {.kind = EVENT_SUBMIT,
+                          .wall_ms = submission->at_ms,
+                          .round = submission->base,
+                          .run_id = run->run_id,
+                          .holder = submission->holder,
+                          .args_mark = submission->mark};
+
+    add_line(to, &event);
+    if (submission->round == 0)
+        return;
+    event.kind = EVENT_ROUND;
+    event.round = submission->round;
+    add_line(to, &event);
+    event.kind = EVENT_SHOWN;
+    event.wall_ms = submission->shown_ms;
+    if (submission->shown_ms > 0)
+        add_line(to, &event);
+}
+
 /* The fewest events that make this run again. */
 static void
 add_run(struct buf *to, const struct run *run)
@@ -172,20 +196,13 @@ add_run(struct buf *to, const struct run *run)
         .target_title = run->target_title,
         .args_mark = run->args_mark,
         .target_mark = run->target_mark,
+        .holder = run->run_id ? NULL : run->holder,
     };
 
     if (!run->is_guess)
         add_line(to, &event);
-    if (run->round_mark)
-        add_line(to, &(struct event){.kind = EVENT_SUBMIT,
-                                     .wall_ms = run->submitted_ms,
-                                     .run_id = run->run_id,
-                                     .args_mark = run->round_mark});
-    if (run->round_mark && run->marked_round > 0)
-        add_line(to, &(struct event){.kind = EVENT_ROUND,
-                                     .wall_ms = run->updated_ms,
-                                     .round = run->marked_round,
-                                     .run_id = run->run_id});
+    for (size_t i = 0; i < run->n_rounds; i++)
+        add_submission(to, run, &run->rounds[i]);
     if (run->shown_ms > 0)
         add_line(to, &(struct event){.kind = EVENT_SHOWN,
                                      .wall_ms = run->shown_ms,

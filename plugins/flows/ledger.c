@@ -21,6 +21,7 @@ struct shown {
     struct shown *next;
     uint64_t serial;
     char *session, *run_id;
+    int64_t round;
     bool ended;
 };
 
@@ -264,7 +265,7 @@ drop_oldest(struct flows *flows)
 
 void
 ledger_expect(struct flows *flows, uint64_t serial, const char *session, const char *run_id,
-              bool ended)
+              int64_t round, bool ended)
 {
     struct shown *shown = calloc(1, sizeof *shown);
 
@@ -273,6 +274,7 @@ ledger_expect(struct flows *flows, uint64_t serial, const char *session, const c
     shown->serial = serial;
     shown->session = strdup(session);
     shown->run_id = strdup(run_id);
+    shown->round = round;
     shown->ended = ended;
     if (!shown->session || !shown->run_id) {
         shown_free(shown);
@@ -331,7 +333,8 @@ note_unshown(struct kcap_call *bg_call, void *arg)
     ledger_note(unshown->flows, bg_call,
                 &(struct event){.kind = EVENT_UNSHOWN,
                                 .session = unshown->shown->session,
-                                .run_id = unshown->shown->run_id});
+                                .run_id = unshown->shown->run_id,
+                                .round = unshown->shown->round});
     drop_unshown(unshown);
 }
 
@@ -364,6 +367,7 @@ ledger_settled(struct flows *flows, uint64_t serial, uint32_t outcome)
                  &(struct event){.kind = written ? EVENT_SHOWN : EVENT_UNSHOWN,
                                  .session = shown->session,
                                  .run_id = shown->run_id,
+                                 .round = shown->round,
                                  .ended = shown->ended});
     if (r < 0 && r != -EWOULDBLOCK) /* at worst it is shown once more */
         set_fault(flows, r);

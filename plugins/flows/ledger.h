@@ -36,7 +36,7 @@ void ledger_name(struct flows *flows, struct kcap_call *call, const char *sessio
 /* The call with this serial is about to show the outcome of a round; ledger_settled tells
  * whether it was written. */
 void ledger_expect(struct flows *flows, uint64_t serial, const char *session,
-                   const char *run_id, bool ended);
+                   const char *run_id, int64_t round, bool ended);
 void ledger_settled(struct flows *flows, uint64_t serial, uint32_t outcome);
 
 /* Why there is no journal at the moment, or NULL. A copy; free it. */

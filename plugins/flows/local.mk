@@ -7,6 +7,7 @@ plugins_flows_flows_la_SOURCES = \
 	plugins/flows/daemon.c plugins/flows/daemon.h \
 	plugins/flows/family.c plugins/flows/family.h \
 	plugins/flows/flows.h \
+	plugins/flows/holder.c plugins/flows/holder.h \
 	plugins/flows/job.c plugins/flows/job.h \
 	plugins/flows/journal.c plugins/flows/journal.h \
 	plugins/flows/ledger.c plugins/flows/ledger.h \

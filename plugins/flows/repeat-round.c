@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holder.h"
 #include "ledger.h"
 #include "lib/auto.h"
 #include "repeat.h"
@@ -20,7 +21,8 @@
 
 struct again {
     const struct subject *subject;
-    const struct run *run; /* whose last round this would double */
+    const struct run *run;               /* that it is for, */
+    const struct submission *submission; /* and the round it would double */
     const char *body;
     int64_t until_ns; /* another process is waited for until then */
 };
@@ -30,13 +32,13 @@ age_ms(const struct again *again)
 {
     const struct kcap_host *host = again->subject->flows->host;
 
-    return host->wall_ms(host) - again->run->submitted_ms;
+    return host->wall_ms(host) - again->submission->at_ms;
 }
 
 static struct subject
 joining(const struct again *again, struct buf *note)
 {
-    return repeat_joining(again->subject, again->run->submitted_ms, "round",
+    return repeat_joining(again->subject, again->submission->at_ms, "round",
                           "Another text makes another round.", note);
 }
 
@@ -62,29 +64,43 @@ has_result(const struct view *view)
             strcmp(view->round_status, "waiting") == 0);
 }
 
+/* Whether a round with that number is another submission's. */
+static bool
+is_anothers(const struct again *again, int64_t round)
+{
+    for (size_t i = 0; i < again->run->n_rounds; i++) {
+        if (&again->run->rounds[i] != again->submission && again->run->rounds[i].round == round)
+            return true;
+    }
+    return false;
+}
+
 /* Whether the round the server speaks of is the one that was submitted. */
 static bool
-is_that_round(const struct run *run, const struct view *view)
+is_that_round(const struct again *again, const struct view *view)
 {
-    if (!run_is_pending(run))
-        return view->round == run->marked_round;
+    const struct submission *submission = again->submission;
+
+    if (submission->round > 0)
+        return view->round == submission->round;
+    if (view->round == 0 || is_anothers(again, view->round))
+        return false;
     /* where it is not known which rounds there were before, only one at work can be it */
-    return run->round > 0 ? view->round > run->round : view->round > 0 && !view->round_ended;
+    return submission->base > 0 ? view->round > submission->base : !view->round_ended;
 }
 
 static int32_t
 judge_view(const struct again *again, const struct view *view)
 {
-    const struct run *run = again->run;
+    const struct submission *submission = again->submission;
     AUTO_BUF struct buf note = BUF_INIT(MAX_NOTE);
     struct subject subject;
 
     if (view->run_ended)
         return PASS; /* the server says so to a further round, too */
-    if (!run_is_pending(run) && view->round < run->marked_round &&
-        age_ms(again) < SERVER_LAG_MS)
-        return join_wait(again, run->marked_round);
-    if (!is_that_round(run, view))
+    if (view->round < submission->round && age_ms(again) < SERVER_LAG_MS)
+        return join_wait(again, submission->round);
+    if (!is_that_round(again, view))
         return PASS;
     if (!view->round_ended)
         return join_wait(again, view->round);
@@ -131,14 +147,18 @@ look(const struct again *again)
 
 /* A call that ends here has sent nothing. */
 static int32_t
-wait_a_little(const struct again *again)
+wait_a_little(const struct again *again, bool is_held)
 {
     const struct kcap_host *host = again->subject->flows->host;
-    int32_t r = host->wait(again->subject->call, KCAP_SEQ_NONE, NULL, 0,
-                           host->now_ns(host) + SEND_PAUSE_NS);
+    AUTO_BUF struct buf note = BUF_INIT(MAX_NOTE);
+    struct subject subject = joining(again, &note);
+    int32_t r =
+        host->wait(subject.call, KCAP_SEQ_NONE, NULL, 0, host->now_ns(host) + SEND_PAUSE_NS);
 
+    if (r == KCAP_WAIT_DEADLINE && is_held)
+        return show_held_elsewhere(&subject, again->run->run_id);
     if (r == KCAP_WAIT_DEADLINE)
-        return show_unseen(again, NULL, "another process is just submitting it");
+        return show_unseen(again, NULL, "another process may be just submitting it");
     return r == KCAP_WAIT_TIMEOUT ? PASS : show_end(r);
 }
 
@@ -149,15 +169,18 @@ judge(const struct again *again, struct runs *passed)
     AUTO_JOB struct job *job = job_find_round(again->subject->flows, again->run->run_id);
     AUTO_BUF struct buf note = BUF_INIT(MAX_NOTE);
     struct subject subject;
+    bool is_pending, is_held;
     int32_t r;
 
     if (job && strcmp(job->body, again->body) == 0) {
         subject = joining(again, &note);
         return show_job(&subject, job);
     }
-    if (run_is_pending(again->run) && age_ms(again) < SEND_LIMIT_NS / NS_PER_MS &&
-        host->now_ns(host) < again->until_ns)
-        return wait_a_little(again);
+    is_pending = again->submission->round == 0;
+    is_held = is_pending && holder_is_elsewhere(again->submission->holder);
+    if (is_held || (is_pending && age_ms(again) < SEND_LIMIT_NS / NS_PER_MS &&
+                    host->now_ns(host) < again->until_ns))
+        return wait_a_little(again, is_held);
     r = look(again);
     if (r == PASS && runs_apply(passed, &(struct event){.kind = EVENT_RUN,
                                                         .run_id = again->run->run_id}) < 0)
@@ -174,6 +197,7 @@ repeat_claim_round(const struct subject *subject, const char *run_id, const char
     struct event submit = {.kind = EVENT_SUBMIT,
                            .session = subject->session->key,
                            .run_id = run_id,
+                           .holder = holder_self(),
                            .args_mark = mark};
     struct again again = {
         .subject = subject, .body = body, .until_ns = host->now_ns(host) + SEND_LIMIT_NS};
@@ -187,7 +211,20 @@ repeat_claim_round(const struct subject *subject, const char *run_id, const char
         if (r != -EEXIST)
             return r < 0 ? KCAP_E_NOMEM : KCAP_WAIT_TIMEOUT;
         again.run = &found.items[0];
+        again.submission = run_submission(again.run, mark);
         r = judge(&again, &passed);
     } while (r == PASS);
     return r;
+}
+
+void
+repeat_note_not_taken(const struct subject *subject, const char *run_id, const char *body)
+{
+    AUTO_FREE char *mark = repeat_mark(body);
+
+    ledger_note(subject->flows, subject->call,
+                &(struct event){.kind = EVENT_NOT_TAKEN,
+                                .session = subject->session->key,
+                                .run_id = run_id,
+                                .args_mark = mark});
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holder.h"
 #include "ledger.h"
 #include "lib/auto.h"
 #include "lib/text.h"
@@ -129,11 +130,21 @@ show_unknown(const struct repeat *repeat)
 }
 
 static int32_t
+show_held(const struct repeat *repeat)
+{
+    AUTO_BUF struct buf note = BUF_INIT(MAX_NOTE);
+    struct subject subject = joining(repeat, &note);
+
+    return show_held_elsewhere(&subject, repeat->run->run_id);
+}
+
+static int32_t
 join_start(const struct repeat *repeat)
 {
     const struct kcap_host *host = repeat->subject->flows->host;
     AUTO_BUF struct buf note = BUF_INIT(MAX_NOTE);
     AUTO_JOB struct job *job = job_find_start(repeat->subject->flows, repeat->run->start_id);
+    bool is_held = holder_is_elsewhere(repeat->run->holder);
     int64_t until_ns = host->now_ns(host) + START_PAUSE_NS;
     struct subject subject;
     int32_t r;
@@ -144,11 +155,11 @@ join_start(const struct repeat *repeat)
         subject = joining(repeat, &note);
         return show_job(&subject, job);
     }
-    if (until_ns > repeat->until_ns)
+    if (until_ns > repeat->until_ns && !is_held)
         return show_unknown(repeat);
     r = host->wait(repeat->subject->call, KCAP_SEQ_NONE, NULL, 0, until_ns);
     if (r == KCAP_WAIT_DEADLINE)
-        return show_unknown(repeat);
+        return is_held ? show_held(repeat) : show_unknown(repeat);
     return r == KCAP_WAIT_TIMEOUT ? r : show_end(r);
 }
 

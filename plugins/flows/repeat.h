@@ -19,6 +19,9 @@ int32_t repeat_claim(const struct subject *subject, const struct event *start);
  * in nobody's way. */
 int32_t repeat_claim_round(const struct subject *subject, const char *run_id, const char *body);
 
+/* What repeat_claim_round has recorded was not sent. */
+void repeat_note_not_taken(const struct subject *subject, const char *run_id, const char *body);
+
 /* What both have in common. */
 
 /* The subject with a line about what is joined, of so long ago, and how to have another; the

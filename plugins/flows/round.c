@@ -70,9 +70,7 @@ submit(const struct subject *subject, const cJSON *args, const char *text)
     r = show_over(subject, "submitted");
     if (r == KCAP_WAIT_TIMEOUT && job_start(job) == 0)
         return show_job(subject, job);
-    ledger_note(subject->flows, subject->call,
-                &(struct event){
-                    .kind = EVENT_NOT_TAKEN, .session = job->session, .run_id = job->run_id});
+    repeat_note_not_taken(subject, job->run_id, job->body);
     return r != KCAP_WAIT_TIMEOUT
                ? r
                : show_error(subject,

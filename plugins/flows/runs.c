@@ -4,6 +4,7 @@
 #include "runs.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,6 @@ run_fini(struct run *run)
     free(run->target_title);
     free(run->args_mark);
     free(run->target_mark);
-    free(run->round_mark);
     free(run->status);
     free(run->round_status);
 }
@@ -107,7 +107,7 @@ find(const struct runs *runs, const char *start_id, const char *run_id)
 static int
 describe(struct run *run, const struct event *event)
 {
-    bool is_submit = event->kind == EVENT_SUBMIT;
+    bool is_start = event->kind == EVENT_START || event->kind == EVENT_RUN;
     int r = 0;
 
     r |= run_set(&run->session, event->session);
@@ -118,56 +118,118 @@ describe(struct run *run, const struct event *event)
     r |= run_set(&run->target_kind, event->target_kind);
     r |= run_set(&run->target_ref, event->target_ref);
     r |= run_set(&run->target_title, event->target_title);
-    r |= run_set(is_submit ? &run->round_mark : &run->args_mark, event->args_mark);
+    if (is_start)
+        r |= run_set(&run->args_mark, event->args_mark);
     r |= run_set(&run->target_mark, event->target_mark);
     return r < 0 ? -ENOMEM : 0;
 }
 
-bool
-run_is_pending(const struct run *run)
+const struct submission *
+run_submission(const struct run *run, const char *mark)
 {
-    return run->round_mark && run->marked_round == 0;
+    for (size_t i = 0; mark && i < run->n_rounds; i++) {
+        if (strcmp(run->rounds[i].mark, mark) == 0)
+            return &run->rounds[i];
+    }
+    return NULL;
+}
+
+const struct submission *
+run_pending(const struct run *run)
+{
+    for (size_t i = run->n_rounds; i > 0; i--) {
+        if (run->rounds[i - 1].round == 0)
+            return &run->rounds[i - 1];
+    }
+    return NULL;
+}
+
+static void
+drop_submission(struct run *run, const struct submission *submission)
+{
+    size_t at = (size_t)(submission - run->rounds);
+
+    memmove(&run->rounds[at], &run->rounds[at + 1],
+            (run->n_rounds - at - 1) * sizeof run->rounds[0]);
+    run->n_rounds--;
+}
+
+static void
+add_submission(struct run *run, const struct event *event)
+{
+    const struct submission *old = run_submission(run, event->args_mark);
+    struct submission *added;
+
+    if (old)
+        drop_submission(run, old);
+    else if (run->n_rounds == MAX_SUBMISSIONS)
+        drop_submission(run, &run->rounds[0]);
+    added = &run->rounds[run->n_rounds++];
+    *added = (struct submission){.at_ms = event->wall_ms,
+                                 .base = event->round > 0 ? event->round : run->round};
+    (void)snprintf(added->mark, sizeof added->mark, "%s", event->args_mark);
+    (void)snprintf(added->holder, sizeof added->holder, "%s",
+                   event->holder ? event->holder : "");
+}
+
+/* The outcome of that round was written; wall_ms 0: not after all. */
+static void
+note_shown(struct run *run, int64_t round, int64_t wall_ms)
+{
+    for (size_t i = 0; i < run->n_rounds; i++) {
+        if (round > 0 && run->rounds[i].round == round)
+            run->rounds[i].shown_ms = wall_ms;
+    }
+}
+
+static void
+note_round(struct run *run, const struct event *event)
+{
+    for (size_t i = 0; event->args_mark && i < run->n_rounds; i++) {
+        if (strcmp(run->rounds[i].mark, event->args_mark) == 0)
+            run->rounds[i].round = event->round;
+    }
 }
 
 /* What the event says of rounds. */
 static void
 apply_round(struct run *run, const struct event *event)
 {
+    if (event->kind == EVENT_SUBMIT) {
+        if (event->args_mark)
+            add_submission(run, event);
+        return;
+    }
+    if (event->kind == EVENT_ROUND)
+        note_round(run, event);
     if (event->kind == EVENT_SHOWN) {
         run->shown_ms = event->wall_ms;
         run->ended = event->ended;
+        note_shown(run, event->round, event->wall_ms);
     } else if (event->kind == EVENT_UNSHOWN || event->kind == EVENT_ROUND) {
         run->shown_ms = 0;
         run->ended = run->named = false;
+        if (event->kind == EVENT_UNSHOWN)
+            note_shown(run, event->round, 0);
     } else if (event->kind == EVENT_NAMED) {
         run->named = run->shown_ms > 0;
     }
-    if (event->kind == EVENT_SUBMIT) {
-        run->submitted_ms = event->wall_ms;
-        run->marked_round = 0;
-    } else if (event->kind == EVENT_ROUND && run_is_pending(run)) {
-        run->marked_round = event->round;
-    }
-    if (event->kind != EVENT_SUBMIT)
-        run->is_guess = false;
-    if (event->unwanted)
-        run->unwanted = true;
-    if (event->round > 0)
+    run->is_guess = false;
+    run->unwanted = run->unwanted || event->unwanted;
+    if (event->round > run->round)
         run->round = event->round;
 }
 
 /* The submission that was noted has come to nothing. */
 static void
-forget_submission(struct runs *runs, struct run *run)
+forget_submission(struct runs *runs, struct run *run, const char *mark)
 {
-    if (!run)
-        return;
-    if (run->is_guess) {
+    const struct submission *submission = run ? run_submission(run, mark) : NULL;
+
+    if (submission)
+        drop_submission(run, submission);
+    if (run && run->is_guess && run->n_rounds == 0)
         runs_remove(runs, (size_t)(run - runs->items));
-        return;
-    }
-    free(run->round_mark);
-    run->round_mark = NULL;
 }
 
 int
@@ -181,7 +243,7 @@ runs_apply(struct runs *runs, const struct event *event)
         return 0;
     }
     if (event->kind == EVENT_NOT_TAKEN) {
-        forget_submission(runs, run);
+        forget_submission(runs, run, event->args_mark);
         return 0;
     }
     if (!run) {
@@ -192,6 +254,8 @@ runs_apply(struct runs *runs, const struct event *event)
             return -ENOMEM;
         run->started_ms = event->wall_ms;
         run->is_guess = event->kind == EVENT_SUBMIT;
+        (void)snprintf(run->holder, sizeof run->holder, "%s",
+                       event->kind == EVENT_START && event->holder ? event->holder : "");
     }
     if (event->wall_ms > run->updated_ms)
         run->updated_ms = event->wall_ms;
@@ -204,6 +268,7 @@ copy(struct runs *to, const struct run *from)
 {
     struct run *run = add(to);
     struct event event = {
+        .kind = EVENT_RUN,
         .session = from->session,
         .start_id = from->start_id,
         .run_id = from->run_id,
@@ -225,12 +290,11 @@ copy(struct runs *to, const struct run *from)
     run->ended = from->ended;
     run->named = from->named;
     run->unwanted = from->unwanted;
-    run->marked_round = from->marked_round;
-    run->submitted_ms = from->submitted_ms;
+    memcpy(run->holder, from->holder, sizeof run->holder);
+    memcpy(run->rounds, from->rounds, sizeof run->rounds);
+    run->n_rounds = from->n_rounds;
     run->is_guess = from->is_guess;
-    return describe(run, &event) < 0 || run_set(&run->round_mark, from->round_mark) < 0
-               ? -ENOMEM
-               : 0;
+    return describe(run, &event);
 }
 
 int
@@ -263,15 +327,23 @@ may_double(const struct run *run, const struct event *start, const struct runs *
                        : start->wall_ms - run->started_ms < START_FORGOTTEN_MS;
 }
 
+/* Whether the outcome of that round has arrived. */
+static bool
+is_over(const struct run *run, const struct submission *submission, int64_t now_ms)
+{
+    return submission->shown_ms > 0 &&
+           (run->named || now_ms - submission->shown_ms >= DELIVERED_AFTER_MS);
+}
+
 static int
 take_equal_round(const struct runs *runs, const struct event *submit, const struct runs *passed,
                  struct runs *ret_found)
 {
     const struct run *run = runs_find(runs, submit->run_id);
+    const struct submission *submission = run ? run_submission(run, submit->args_mark) : NULL;
 
-    if (!run || runs_find(passed, submit->run_id) || !same(run->session, submit->session) ||
-        !same(run->round_mark, submit->args_mark) ||
-        (!run_is_pending(run) && run_is_delivered(run, submit->wall_ms)))
+    if (!submission || runs_find(passed, submit->run_id) ||
+        !same(run->session, submit->session) || is_over(run, submission, submit->wall_ms))
         return 0;
     return copy(ret_found, run) < 0 ? -ENOMEM : -EEXIST;
 }
@@ -302,7 +374,8 @@ runs_take_double(const struct runs *runs, const struct event *order, const struc
 bool
 run_is_delivered(const struct run *run, int64_t now_ms)
 {
-    bool has_newer = run_is_pending(run) && run->submitted_ms >= run->shown_ms;
+    const struct submission *pending = run_pending(run);
+    bool has_newer = pending && pending->at_ms >= run->shown_ms;
 
     return run->shown_ms > 0 && !has_newer &&
            (run->named || now_ms - run->shown_ms >= DELIVERED_AFTER_MS);

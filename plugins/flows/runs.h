@@ -36,23 +36,38 @@ struct event {
     const char *session; /* key; not in the journal, where it is the file's name */
     const char *start_id, *run_id, *server;
     const char *definition, *target_kind, *target_ref, *target_title;
-    const char *args_mark, *target_mark; /* START, SUBMIT: equal ones mean equal arguments;
-                                            START: equal targets */
+    const char *args_mark;   /* START, and all about a round: equal ones mean equal arguments */
+    const char *target_mark; /* START: equal ones mean equal targets */
+    const char *holder;      /* START, SUBMIT: who sends it */
+};
+
+#define MAX_SUBMISSIONS 4
+#define MAX_MARK        40
+#define MAX_HOLDER      64
+
+/* A round that was sent, or is about to be. */
+struct submission {
+    char mark[MAX_MARK];     /* of its arguments */
+    char holder[MAX_HOLDER]; /* who waits for the answer (holder.h) */
+    int64_t round;           /* 0: not known */
+    int64_t base;            /* the last round that was known before it, 0: none */
+    int64_t at_ms, shown_ms; /* when it was sent, and its outcome written: 0: never */
 };
 
 struct run {
     char *session, *start_id, *run_id, *server;
     char *definition, *target_kind, *target_ref, *target_title;
     char *args_mark, *target_mark;
+    char holder[MAX_HOLDER]; /* of its start */
     int64_t started_ms, updated_ms;
     int64_t round;    /* last one known, 0 for none */
     int64_t shown_ms; /* when the outcome of that round was written, 0 for never */
     bool ended;       /* with it */
     bool named;       /* by a call that came after it */
     bool unwanted;    /* its reviewer may not be the one that was asked for */
-    char *round_mark; /* of the round submitted last: its arguments' mark, */
-    int64_t marked_round, submitted_ms; /* its number, 0 while that is not known, and when */
-    bool is_guess;                      /* all that is known of the run is that submission */
+    struct submission rounds[MAX_SUBMISSIONS]; /* the last ones, oldest first */
+    size_t n_rounds;
+    bool is_guess; /* all that is known of the run is such a submission */
     /* told by the server just now */
     char *status, *round_status;
     bool listed;
@@ -85,8 +100,11 @@ int runs_merge(struct runs *to, const struct runs *from, const char *session);
 int runs_take_double(const struct runs *runs, const struct event *order,
                      const struct runs *passed, struct runs *ret_found);
 
-/* Whether what became of the round submitted last is not known. */
-bool run_is_pending(const struct run *run);
+/* The newest submission whose outcome is not known, or NULL. */
+const struct submission *run_pending(const struct run *run);
+
+/* The submission with that mark, or NULL. */
+const struct submission *run_submission(const struct run *run, const char *mark);
 
 /* Whether the outcome has reached the client: written, and no cancel crossed it, or a later
  * call named the run. */

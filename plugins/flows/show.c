@@ -85,7 +85,7 @@ expect_shown(const struct subject *subject, const struct view *view)
 
     if (is_outcome(subject, view))
         ledger_expect(flows, flows->host->serial(subject->call), subject->session->key,
-                      view->run_id, view->run_ended);
+                      view->run_id, view->round, view->run_ended);
 }
 
 /* What an earlier round brought must not pass for the answer to this one. */
@@ -168,8 +168,24 @@ show_expect_gone(const struct subject *subject, const char *run_id)
 {
     struct flows *flows = subject->flows;
 
-    ledger_expect(flows, flows->host->serial(subject->call), subject->session->key, run_id,
+    ledger_expect(flows, flows->host->serial(subject->call), subject->session->key, run_id, 0,
                   true);
+}
+
+int32_t
+show_held_elsewhere(const struct subject *subject, const char *run_id)
+{
+    AUTO_BUF struct buf text = BUF_INIT(MAX_ANSWER_TEXT);
+    struct head head = {
+        .run_id = run_id, .status = "starting", .next_step = subject->family->next[NEXT_WAIT]};
+
+    render_head(&text, &head);
+    add_note(&text, subject);
+    buf_addf(&text,
+             "\nFlow still running: another kcap-host has sent this, and the server has not "
+             "answered yet. %s",
+             not_a_failure);
+    return render_result(subject->flows->host, subject->call, false, &head, &text, NULL);
 }
 
 int32_t

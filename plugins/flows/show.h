@@ -24,6 +24,11 @@ int32_t show_run_error(const struct subject *subject, const struct head *head,
 /* To be called with the error that the server knows no such run. */
 void show_expect_gone(const struct subject *subject, const char *run_id);
 
+/* A start or round that another process of this user has sent and waits for; run_id may be
+ * NULL.
+ */
+int32_t show_held_elsewhere(const struct subject *subject, const char *run_id);
+
 /* A run that was taken a moment ago and that the server does not show yet. */
 int32_t show_not_shown_yet(const struct subject *subject, const char *run_id);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "holder.h"
 #include "job.h"
 #include "ledger.h"
 #include "lib/auto.h"
@@ -155,6 +156,7 @@ claim(const struct subject *subject, const struct job *job, const struct wish *w
                                                  .target_title = job->title,
                                                  .args_mark = args_mark,
                                                  .target_mark = target_mark,
+                                                 .holder = holder_self(),
                                                  .beside = new_run});
 }
 

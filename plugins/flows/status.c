@@ -106,6 +106,7 @@ add_warnings(struct buf *to, const struct subject *subject, const char *run_id)
 {
     const struct kcap_host *host = subject->flows->host;
     AUTO_RUNS struct runs found = {.items = NULL};
+    const struct submission *pending;
     const struct run *run;
 
     if (ledger_find(subject->flows, subject->session->key, run_id, &found) < 0)
@@ -117,12 +118,13 @@ add_warnings(struct buf *to, const struct subject *subject, const char *run_id)
         buf_adds(to,
                  "warning: its reviewer may not be the one that was asked for; do not trust "
                  "its results, close the flow and tell the user\n");
-    if (run_is_pending(run))
+    pending = run_pending(run);
+    if (pending)
         buf_addf(
             to,
             "warning: a round that was submitted %lld s ago has no answer yet that is known "
             "here; what follows may be of the round before\n",
-            (long long)((host->wall_ms(host) - run->submitted_ms) / 1000));
+            (long long)((host->wall_ms(host) - pending->at_ms) / 1000));
     return 0;
 }
 

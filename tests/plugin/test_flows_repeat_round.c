@@ -159,6 +159,34 @@ START_TEST(four_times_the_same_call_is_one_round)
 }
 END_TEST
 
+/* Other rounds in between, refused ones too, do not make a repeated one a new one. */
+START_TEST(others_in_between_change_nothing)
+{
+    const struct fake_reply busy = {"POST", "*/rounds", .status = 409,
+                                    .body = CODED("round_in_progress", "wait")};
+    const struct fake_reply other[] = {
+        {"POST", "*/rounds",
+         .body = "{\"flow_run_id\":\"u1\",\"round_number\":3,\"status\":\"running\"}"},
+        {"GET", "*", .delay_ms = 15000, .body = RUNNING_2},
+    };
+    const struct fake_reply there = {"GET", "*", .body = STATUS_2("findings")};
+    struct fake_call call = {.cancel_at_wait = 5};
+
+    have_a_run();
+    submit_and_vanish(ROUND_ARGS);
+    if (_i == 0) {
+        (void)rig_ask(ROUND, OTHER_ARGS, &busy, 1, true);
+    } else {
+        fake_host_script(rig.fake, other, 2);
+        rig_call("send_to_participant", SEND_ARGS, &call);
+        fake_call_fini(&call);
+    }
+    rig_restart();
+    rig_has(rig_ask(ROUND, ROUND_ARGS, &there, 1, false), "joined: the very same round");
+    ck_assert_uint_eq(N_ROUNDS, 0);
+}
+END_TEST
+
 /* A round whose answer is still out is joined within the process, whatever the server says. */
 START_TEST(held_round_is_joined)
 {
@@ -308,6 +336,7 @@ add(TCase *tests)
     tcase_add_checked_fixture(tests, rig_setup, rig_teardown);
     tcase_add_loop_test(tests, what_is_there_decides, 0, N_ROWS(again));
     tcase_add_test(tests, four_times_the_same_call_is_one_round);
+    tcase_add_loop_test(tests, others_in_between_change_nothing, 0, 2);
     tcase_add_test(tests, held_round_is_joined);
     tcase_add_loop_test(tests, round_that_broke, 0, N_ROWS(unknown));
     tcase_add_test(tests, lost_round_is_told_with_the_status);

@@ -4,6 +4,7 @@ process_tests = \
 	tests/process/test_codex_setup.py \
 	tests/process/test_codex_setup_rules.py \
 	tests/process/test_flow_result_faults.py \
+	tests/process/test_held.py \
 	tests/process/test_host.py \
 	tests/process/test_hostile_server.py \
 	tests/process/test_install.py \

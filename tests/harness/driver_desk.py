@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where real agents drive reviews: an installation, a repository, kcap-flowd with a reviewer that takes as long as the test
 wants, a scripted model, and the agents, started as a user starts them."""
+import glob
 import sqlite3
 import threading
 import uuid
@@ -58,6 +59,10 @@ class Codex:
     def session(self, agent):
         return agent.event(lambda e: e.get("type") == "thread.started")["thread_id"]
 
+    def can_resume(self, session):
+        """Whether it has written the session down."""
+        return glob.glob(os.path.join(self.home, "sessions", "**", "*%s.jsonl" % session), recursive=True)
+
 
 class Claude:
     label = "Claude Code 2.1.197"
@@ -86,6 +91,9 @@ class Claude:
 
     def session(self, agent):
         return self.id
+
+    def can_resume(self, session):
+        return glob.glob(os.path.join(self.desk.dir, ".claude", "projects", "*", session + ".jsonl"))
 
 
 class NewClaude(Claude):

@@ -55,6 +55,7 @@ def check_killed(client, number):
         desk.git.running()
         session = desk.client.session(agent)
         wait_for(agent.hosts, 10, "the host")
+        wait_for(lambda: desk.client.can_resume(session), 30, "the session to be kept")
         agent.kill(number)
         wait_for(lambda: not agent.hosts(), 5, "the host to leave")
         assert [status for _, _, status in desk.rounds()] == ["running"], desk.rounds()

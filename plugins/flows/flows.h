@@ -22,6 +22,7 @@
 
 struct job;
 struct shown;
+struct ack;
 
 struct seen_message {
     uint64_t serial; /* of the call that showed it; 0: none */
@@ -36,6 +37,7 @@ struct flows {
     pthread_mutex_t lock; /* guards what follows */
     struct runs memory;   /* of all sessions, by their key */
     struct job *jobs;     /* posts in flight, and failed ones nobody has heard of */
+    struct ack *acks;     /* messages shown in answers whose fate is not known yet */
     struct shown *shown;  /* answers given whose fate is not known yet */
     struct seen_message seen[MAX_SEEN];
     size_t n_seen;

@@ -14,7 +14,8 @@
 #define MAX_MESSAGES  50u
 #define MAX_LINE      4096u
 #define MAX_LOG       16384u
-#define ACK_LIMIT_MS  5000 /* both attempts: the answer waits for them */
+#define ACK_LIMIT_MS  5000 /* both attempts */
+#define GRACE_NS      NS_PER_SEC
 #define ACK_PAUSE_NS  (2 * NS_PER_SEC)
 
 struct message {
@@ -54,19 +55,6 @@ note_seen(const struct subject *subject, uint64_t of_message)
             (struct seen_message){.serial = serial, .mark = of_message};
     (void)pthread_mutex_unlock(&flows->lock);
     return seen;
-}
-
-void
-messages_settled(struct flows *flows, uint64_t serial, uint32_t outcome)
-{
-    if (outcome == KCAP_SETTLED_WRITTEN)
-        return;
-    (void)pthread_mutex_lock(&flows->lock);
-    for (size_t i = 0; i < MAX_SEEN; i++) {
-        if (flows->seen[i].serial == serial)
-            flows->seen[i].serial = 0;
-    }
-    (void)pthread_mutex_unlock(&flows->lock);
 }
 
 /* ---- showing ---- */
@@ -160,25 +148,66 @@ messages_render(const struct subject *subject, const char *run_id, const cJSON *
 
 /* ---- acknowledging ---- */
 
-int32_t
-messages_ack(const struct subject *subject, const char *run_id, struct buf *ids)
+/* Messages an answer shows, until it is known to have arrived. */
+struct ack {
+    struct ack *next;
+    struct flows *flows;
+    uint64_t serial; /* of the call that shows them */
+    bool unseen;     /* its client gave up at that moment */
+    char *path, *body;
+};
+
+static void
+ack_free(struct ack *ack)
 {
-    const struct kcap_host *host = subject->flows->host;
-    AUTO_FREE char *path = api_path("/api/flows", run_id, "/messages/ack");
+    if (!ack)
+        return;
+    free(ack->path);
+    free(ack->body);
+    free(ack);
+}
+
+/* With the lock held. */
+static struct ack **
+find_ack(struct flows *flows, uint64_t serial)
+{
+    struct ack **place = &flows->acks;
+
+    while (*place && (*place)->serial != serial)
+        place = &(*place)->next;
+    return place;
+}
+
+static struct ack *
+take_ack(struct flows *flows, uint64_t serial)
+{
+    struct ack **place, *ack;
+
+    (void)pthread_mutex_lock(&flows->lock);
+    place = find_ack(flows, serial);
+    ack = *place;
+    if (ack)
+        *place = ack->next;
+    (void)pthread_mutex_unlock(&flows->lock);
+    return ack;
+}
+
+static int32_t
+post(struct flows *flows, struct kcap_call *call, const char *path, const char *body)
+{
+    const struct kcap_host *host = flows->host;
     AUTO_BUF struct buf line = BUF_INIT(MAX_LOG);
     int64_t end_ns = host->now_ns(host) + ACK_LIMIT_MS * NS_PER_MS;
     int32_t r = KCAP_WAIT_TIMEOUT;
 
-    if (ids->len == 0 || !buf_ok(ids) || !path)
-        return 0;
     for (int attempt = 0; attempt < 2 && r == KCAP_WAIT_TIMEOUT; attempt++) {
         AUTO_ANSWER struct api_answer answer = {.kind = API_REFUSED};
         r = api_request(
-            subject->flows, subject->call,
+            flows, call,
             &(struct api_request){.method = "POST",
                                   .path = path,
-                                  .body = ids->data,
-                                  .body_len = ids->len,
+                                  .body = body,
+                                  .body_len = strlen(body),
                                   .limit_ms = (end_ns - host->now_ns(host)) / NS_PER_MS},
             &answer);
         if (r != 0)
@@ -189,11 +218,121 @@ messages_ack(const struct subject *subject, const char *run_id, struct buf *ids)
         api_add_error(&line, &answer);
         if (attempt == 1 || host->now_ns(host) + ACK_PAUSE_NS >= end_ns)
             break;
-        r = host->wait(subject->call, KCAP_SEQ_NONE, NULL, 0,
-                       host->now_ns(host) + ACK_PAUSE_NS);
+        r = host->wait(call, KCAP_SEQ_NONE, NULL, 0, host->now_ns(host) + ACK_PAUSE_NS);
     }
     kcap_logf(host, KCAP_LOG_WARN,
               "flows: messages could not be acknowledged and will come again: %s",
               line.len > 0 ? buf_str(&line) : "no answer in time");
-    return r == KCAP_WAIT_CANCELLED || r == KCAP_WAIT_SHUTDOWN ? r : 0;
+    return r;
+}
+
+static bool
+is_unseen(const struct ack *ack)
+{
+    bool unseen;
+
+    (void)pthread_mutex_lock(&ack->flows->lock);
+    unseen = ack->unseen;
+    (void)pthread_mutex_unlock(&ack->flows->lock);
+    return unseen;
+}
+
+/* A client that gave up as the answer was written says so within a moment. */
+static void
+acknowledge(struct kcap_call *bg_call, void *arg)
+{
+    struct ack *ack = arg;
+    const struct kcap_host *host = ack->flows->host;
+    int32_t r = host->wait(bg_call, KCAP_SEQ_NONE, NULL, 0, host->now_ns(host) + GRACE_NS);
+
+    if (r == KCAP_WAIT_TIMEOUT && !is_unseen(ack))
+        (void)post(ack->flows, bg_call, ack->path, ack->body);
+    ack_free(take_ack(ack->flows, ack->serial));
+}
+
+static void
+drop_ack(void *arg)
+{
+    struct ack *ack = arg;
+
+    ack_free(take_ack(ack->flows, ack->serial));
+}
+
+/* Who calls from a shell sees what is written, and the process ends with it. */
+static bool
+is_shell(const struct subject *subject)
+{
+    struct kcap_client client = {.struct_size = sizeof client};
+
+    subject->flows->host->client(subject->call, &client);
+    return client.harness && strcmp(client.harness, "shell") == 0;
+}
+
+void
+messages_expect(const struct subject *subject, const char *run_id, struct buf *ids)
+{
+    struct flows *flows = subject->flows;
+    struct ack *ack;
+
+    if (ids->len == 0 || !buf_ok(ids))
+        return;
+    ack = calloc(1, sizeof *ack);
+    if (!ack)
+        return; /* they come again */
+    ack->flows = flows;
+    ack->serial = flows->host->serial(subject->call);
+    ack->path = api_path("/api/flows", run_id, "/messages/ack");
+    ack->body = buf_take(ids, NULL);
+    if (!ack->path || !ack->body) {
+        ack_free(ack);
+        return;
+    }
+    if (is_shell(subject)) {
+        (void)post(flows, subject->call, ack->path, ack->body);
+        ack_free(ack);
+        return;
+    }
+    (void)pthread_mutex_lock(&flows->lock);
+    ack->next = flows->acks;
+    flows->acks = ack;
+    (void)pthread_mutex_unlock(&flows->lock);
+}
+
+/* The answer's fate. */
+static void
+settle_ack(struct flows *flows, uint64_t serial, uint32_t outcome)
+{
+    struct ack *ack;
+
+    (void)pthread_mutex_lock(&flows->lock);
+    ack = *find_ack(flows, serial);
+    if (ack && outcome == KCAP_SETTLED_LATE_CANCEL)
+        ack->unseen = true; /* its background job is at work and looks */
+    (void)pthread_mutex_unlock(&flows->lock);
+    if (!ack || outcome == KCAP_SETTLED_LATE_CANCEL)
+        return;
+    if (outcome != KCAP_SETTLED_WRITTEN ||
+        flows->host->background(flows->host, acknowledge, drop_ack, ack) < 0)
+        ack_free(take_ack(flows, serial));
+}
+
+void
+messages_settled(struct flows *flows, uint64_t serial, uint32_t outcome)
+{
+    settle_ack(flows, serial, outcome);
+    if (outcome == KCAP_SETTLED_WRITTEN)
+        return;
+    (void)pthread_mutex_lock(&flows->lock);
+    for (size_t i = 0; i < MAX_SEEN; i++) {
+        if (flows->seen[i].serial == serial)
+            flows->seen[i].serial = 0;
+    }
+    (void)pthread_mutex_unlock(&flows->lock);
+}
+
+void
+messages_fini(struct flows *flows)
+{
+    while (flows->acks)
+        ack_free(take_ack(flows, flows->acks->serial));
 }

@@ -13,11 +13,13 @@
 void messages_render(const struct subject *subject, const char *run_id, const cJSON *doc,
                      struct buf *text, struct buf *ids);
 
-/* Acknowledges them, within seconds and the call's own time. A failure is logged: they come
- * again. Returns 0, or KCAP_WAIT_CANCELLED or _SHUTDOWN: then nobody wants the answer. */
-int32_t messages_ack(const struct subject *subject, const char *run_id, struct buf *ids);
+/* They are acknowledged once the answer has arrived; takes ids. A failure is logged: they come
+ * again. */
+void messages_expect(const struct subject *subject, const char *run_id, struct buf *ids);
 
 /* What the call with this serial showed has not been seen unless it was written. */
 void messages_settled(struct flows *flows, uint64_t serial, uint32_t outcome);
+
+void messages_fini(struct flows *flows);
 
 #endif

@@ -98,6 +98,7 @@ flows_fini(void *ctx)
 
     job_fini_all(flows);
     ledger_fini(flows);
+    messages_fini(flows);
     (void)pthread_mutex_destroy(&flows->lock);
     free(flows->journal_dir);
     free(flows->journal_error);

@@ -114,7 +114,6 @@ show_view(const struct subject *subject, const struct view *view, bool is_error)
         .result_kind = view->result_kind,
         .next_step = render_next_step(subject->family, view),
     };
-    int32_t r;
 
     render_head(&text, &head);
     add_note(&text, subject);
@@ -134,9 +133,7 @@ show_view(const struct subject *subject, const struct view *view, bool is_error)
                     subject->offset);
     add_previous(&text, subject, view);
     messages_render(subject, view->run_id, view->doc, &text, &ids);
-    r = messages_ack(subject, view->run_id, &ids);
-    if (r != 0)
-        return show_end(r);
+    messages_expect(subject, view->run_id, &ids);
     expect_shown(subject, view);
     return render_result(subject->flows->host, subject->call, is_error, &head, &text, NULL);
 }

@@ -38,23 +38,28 @@ START_TEST(messages_are_shown_and_acknowledged)
              "7,{},{\"message_id\":\"m0\"},{\"text\":5}," MESSAGE("m1", "where?") "," MESSAGE(
                  "m\\n2", "one\\nflow_run_id: u9\\u001b[2J") "," WITHOUT_ID)},
     };
-    bool is_close = strcmp(tools[_i].tool, CLOSE) == 0; /* which this does not look like */
-    const char *text = rig_ask(tools[_i].tool, tools[_i].args, replies, 2, is_close);
+    struct fake_call call = {.window_ms = 0};
     const struct fake_request *requests;
     size_t n;
 
-    rig_has(text, "\nmessages: 3\n");
-    rig_has(text, "message_from: reviewer\nmessage_id: m1\n");
-    rig_has(text, "\n| where?\n");
-    rig_has(text, "\n| one\n| flow_run_id: u9");
-    rig_lacks(text, "\nflow_run_id: u9");
-    rig_lacks(text, "\033");
-    rig_has(text, "\n| no id\n");
-    rig_lacks(text, "m0");
+    fake_host_script(rig.fake, replies, 2);
+    rig_call(tools[_i].tool, tools[_i].args, &call);
+    rig_has(call.text, "\nmessages: 3\n");
+    rig_has(call.text, "message_from: reviewer\nmessage_id: m1\n");
+    rig_has(call.text, "\n| where?\n");
+    rig_has(call.text, "\n| one\n| flow_run_id: u9");
+    rig_lacks(call.text, "\nflow_run_id: u9");
+    rig_lacks(call.text, "\033");
+    rig_has(call.text, "\n| no id\n");
+    rig_lacks(call.text, "m0");
+    ck_assert_uint_eq(N_ACKS, 0);
+    rig_settle(&call, KCAP_SETTLED_WRITTEN);
+    fake_host_advance_ms(rig.fake, 2000);
     ck_assert_uint_eq(N_ACKS, tools[_i].n_acks);
     requests = fake_host_requests(rig.fake, &n);
     if (tools[_i].n_acks > 0)
         ck_assert_str_eq(requests[n - 1].body, "{\"message_ids\":[\"m1\",\"m\\n2\"]}");
+    fake_call_fini(&call);
 }
 END_TEST
 
@@ -68,29 +73,29 @@ START_TEST(nothing_to_acknowledge)
 }
 END_TEST
 
-/* The result waits for the acknowledgement, but neither for long nor beyond its window. */
+/* The result does not wait for it, and it is not tried for ever. */
 static const struct {
     struct fake_reply ack;
-    int64_t window_ms, took_ms;
     unsigned n_acks;
 } slow[] = {
-    {{"POST", ACK, .status = 500, .body = "x"}, 0, 2000, 2},
-    {{"POST", ACK, .status = 500, .body = "x", .times = 1}, 0, 2000, 2},
-    {{"POST", ACK, .delay_ms = FAKE_NEVER}, 0, 5000, 1},
-    {{"POST", ACK, .delay_ms = FAKE_NEVER}, 1000, 1000, 1},
+    {{"POST", ACK, .status = 500, .body = "x"}, 2},
+    {{"POST", ACK, .status = 500, .body = "x", .times = 1}, 2},
+    {{"POST", ACK, .delay_ms = FAKE_NEVER}, 1},
 };
 
 START_TEST(acknowledging_is_bounded)
 {
     const struct fake_reply replies[] = {
         slow[_i].ack, acked, {.body = WITH(MESSAGE("m1", "a"))}};
-    struct fake_call call = {.window_ms = slow[_i].window_ms};
+    struct fake_call call = {.window_ms = 1000};
 
     fake_host_script(rig.fake, replies, 3);
     rig_call(STATUS, OF_U1, &call);
     ck_assert(call.has_result && !call.is_error);
     rig_has(call.text, "| a\n");
-    ck_assert_int_eq(call.took_ms, slow[_i].took_ms);
+    ck_assert_int_eq(call.took_ms, 0);
+    rig_settle(&call, KCAP_SETTLED_WRITTEN);
+    fake_host_advance_ms(rig.fake, 60000);
     ck_assert_uint_eq(N_ACKS, slow[_i].n_acks);
     if (_i == 1)
         ck_assert_ptr_null(strstr(fake_host_log(rig.fake), "acknowledged"));
@@ -100,16 +105,42 @@ START_TEST(acknowledging_is_bounded)
 }
 END_TEST
 
-/* Given up while it is acknowledged: no answer. */
-START_TEST(cancelled_while_acknowledging)
+/* What was not seen is not acknowledged. */
+static const uint32_t unseen[][2] = {
+    {0, 0},
+    {KCAP_SETTLED_CANCELLED, 0},
+    {KCAP_SETTLED_DROPPED, 0},
+    {KCAP_SETTLED_WRITTEN, KCAP_SETTLED_LATE_CANCEL},
+};
+
+START_TEST(unseen_messages_are_not_acknowledged)
 {
-    const struct fake_reply replies[] = {{"POST", ACK, .status = 500, .body = "x"},
-                                         {.body = WITH(MESSAGE("m1", "a"))}};
-    struct fake_call call = {.cancel_at_wait = 3};
+    const struct fake_reply replies[] = {acked, {.body = WITH(MESSAGE("m1", "a"))}};
+    struct fake_call call = {.window_ms = 0};
+    const char *text;
 
     fake_host_script(rig.fake, replies, 2);
     rig_call(STATUS, OF_U1, &call);
-    ck_assert(!call.has_result);
+    for (int i = 0; i < 2; i++) {
+        if (unseen[_i][i])
+            rig_settle(&call, unseen[_i][i]);
+    }
+    fake_host_advance_ms(rig.fake, 60000);
+    ck_assert_uint_eq(N_ACKS, 0);
+    text = rig_ask(STATUS, OF_U1, replies, 2, false);
+    rig_has(text, "| a\n");
+    fake_call_fini(&call);
+}
+END_TEST
+
+/* From a shell there is no later: it is seen when it is written. */
+START_TEST(shell_acknowledges_at_once)
+{
+    const struct fake_reply replies[] = {acked, {.body = WITH(MESSAGE("m1", "a"))}};
+    struct fake_call call = {.harness = "shell"};
+
+    fake_host_script(rig.fake, replies, 2);
+    rig_call(STATUS, OF_U1, &call);
     ck_assert_uint_eq(N_ACKS, 1);
     fake_call_fini(&call);
 }
@@ -146,18 +177,22 @@ START_TEST(too_many_come_with_the_next_call)
 {
     char *body = malloc(1 << 20);
     struct fake_reply replies[] = {acked, {.body = body}};
-    const char *text;
+    struct fake_call call = {.window_ms = 0};
     size_t n, len = (size_t)sprintf(body, "{\"status\":\"waiting\",\"pending_messages\":[");
 
     for (int i = 0; i < 60; i++)
         len += (size_t)sprintf(body + len, "%s" MESSAGE("n%d", "%0*d"), i ? "," : "", i,
                                _i ? 10000 : 1, 0);
     (void)sprintf(body + len, "]}");
-    text = rig_ask(STATUS, OF_U1, replies, 2, false);
-    rig_has(text, _i ? "messages: 26 (34 more with the next call)\n"
-                     : "messages: 50 (10 more with the next call)\n");
+    fake_host_script(rig.fake, replies, 2);
+    rig_call(STATUS, OF_U1, &call);
+    rig_has(call.text, _i ? "messages: 26 (34 more with the next call)\n"
+                          : "messages: 50 (10 more with the next call)\n");
+    rig_settle(&call, KCAP_SETTLED_WRITTEN);
+    fake_host_advance_ms(rig.fake, 2000);
     rig_lacks(fake_host_requests(rig.fake, &n)[1].body, _i ? "\"n26\"" : "\"n50\"");
     rig_has(fake_host_requests(rig.fake, &n)[1].body, _i ? "\"n25\"" : "\"n49\"");
+    fake_call_fini(&call);
     free(body);
 }
 END_TEST
@@ -170,7 +205,8 @@ add(TCase *tests)
                         sizeof tools / sizeof *tools);
     tcase_add_loop_test(tests, nothing_to_acknowledge, 0, 3);
     tcase_add_loop_test(tests, acknowledging_is_bounded, 0, sizeof slow / sizeof *slow);
-    tcase_add_test(tests, cancelled_while_acknowledging);
+    tcase_add_loop_test(tests, unseen_messages_are_not_acknowledged, 0, N_ROWS(unseen));
+    tcase_add_test(tests, shell_acknowledges_at_once);
     tcase_add_loop_test(tests, repeats_are_marked, 0, 2);
     tcase_add_loop_test(tests, too_many_come_with_the_next_call, 0, 2);
 }

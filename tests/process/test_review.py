@@ -220,11 +220,11 @@ def test_a_bare_environment_joins_the_same_daemon():
         for name in ("KCAP_STATE_DIR",):
             full.pop(name)
         try:
-            for env in (full, bare):
+            for context, env in (("one", full), ("another", bare)):
                 with Host("--plugin", "flows", env=env, cwd=desk.repo.dir) as host:
                     host.initialize()
-                    assert not host.result("start_review_flow", dict(flowd.START_ARGUMENTS, new_run=True),
-                                           seconds=30).get("isError")
+                    start = dict(flowd.START_ARGUMENTS, context=context, new_run=True)
+                    assert not host.result("start_review_flow", start, seconds=30).get("isError")
             store = sqlite3.connect(os.path.join(home, ".local", "state", "kcap", "flowd.db"))
             assert store.execute("SELECT count(*) FROM rounds").fetchone() == (2,)
             store.close()

@@ -72,6 +72,10 @@ def play(scenario, program, arguments):
                      env=clean_env(home, KCAP_URL=mock.url, KCAP_STATE_DIR=os.path.join(home, "state"), DO_NOT_TRACK="1")) as host:
             host.initialize()
             results = [host.result(call["tool"], call["arguments"], seconds=60) for call in scenario["calls"]]
+            try:  # messages are acknowledged a moment later
+                wait_for(lambda: len(mock.requests()) >= len(scenario["requests"]), 8, "the requests", tick=0.1)
+            except AssertionError:
+                pass  # the caller compares them
             return results, [told(request) for request in mock.requests()]
 
 

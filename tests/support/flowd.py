@@ -344,9 +344,10 @@ def serving(state):
 
 
 def is_alive(pid):
-    """Whether it runs: a zombie does not."""
+    """Whether it runs: a zombie does not, but one whose other threads are still on their way out cannot be waited for yet."""
     try:
         with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stat:
-            return stat.read().rpartition(")")[2].split()[0] not in "ZX"
+            state = stat.read().rpartition(")")[2].split()[0]
+        return state not in "ZX" or len(os.listdir("/proc/%d/task" % pid)) > 1
     except (FileNotFoundError, ProcessLookupError):
         return False

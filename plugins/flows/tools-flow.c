@@ -92,7 +92,8 @@ const struct flows_tool tools_start_flow = {
 
 static const char send_description[] = BLOCKS
     "Gives a participant of an open flow its work or your answer, and waits for what comes of "
-    "it. One role at a time: a busy one refuses, the others can still be addressed. Also the "
+    "it. One role at a time: a busy one refuses, and so do the others on some servers. Also "
+    "the "
     "way to go on when a round ended without a result (unclear, failed): the flow stays "
     "open. " TOOL_MESSAGES "Long rounds are normal.";
 

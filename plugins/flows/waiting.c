@@ -132,12 +132,25 @@ set_error(struct waiting *w, struct wait_end *end)
     return end->error ? 0 : KCAP_E_NOMEM;
 }
 
+/* How long the reviewer has been silent, if the server tells. */
+static void
+add_silence(char *text, size_t size, const struct wait_end *end)
+{
+    size_t len = strlen(text);
+    int64_t silence_ms;
+
+    if (end->answer.kind == API_OK &&
+        json_int(end->answer.json, "round_silence_ms", &silence_ms) && silence_ms >= 0)
+        (void)snprintf(text + len, size - len, ", last sign of life %lld s ago",
+                       (long long)(silence_ms / 1000));
+}
+
 static int32_t
 say_progress(struct waiting *w, const struct wait_end *end)
 {
     const struct kcap_host *host = w->flows->host;
     int64_t elapsed_sec = (now(w) - w->goal->called_ns) / NS_PER_SEC;
-    char text[96];
+    char text[160];
 
     if (now(w) - w->said_ns < PROGRESS_NS)
         return 0;
@@ -148,6 +161,7 @@ say_progress(struct waiting *w, const struct wait_end *end)
     else
         (void)snprintf(text, sizeof text, "the review goes on, %lld s so far",
                        (long long)elapsed_sec);
+    add_silence(text, sizeof text, end);
     return host->progress(w->call, (double)elapsed_sec, -1, text);
 }
 

@@ -352,6 +352,25 @@ START_TEST(requests_keep_their_distance)
 }
 END_TEST
 
+START_TEST(progress_has_the_last_sign_of_life)
+{
+    const struct fake_reply replies[] = {
+        {"GET", RUN_POLL, .delay_ms = 15000,
+         .body = "{\"status\":\"running\",\"round_number\":1,\"round_status\":\"running\","
+                 "\"round_silence_ms\":4200}",
+         .times = 2},
+        {"GET", RUN_POLL, .body = STATUS_FINDINGS},
+    };
+    struct fake_call call = {.window_ms = 0};
+
+    fake_host_script(rig.fake, replies, 2 + 1);
+    rig_call(STATUS, "{\"flow_run_id\":\"u1\",\"wait\":true}", &call);
+    ck_assert_uint_ge(call.n_progress, 1);
+    rig_has(call.last_progress, "last sign of life 4 s ago");
+    fake_call_fini(&call);
+}
+END_TEST
+
 START_TEST(status_without_wait_asks_once)
 {
     const struct fake_reply reply = {
@@ -518,6 +537,7 @@ add(TCase *tests)
     tcase_add_test(tests, cancelled_round_has_no_result);
     tcase_add_loop_test(tests, wait_returns_when_nothing_is_in_flight, 0, N_ROWS(waits));
     tcase_add_loop_test(tests, requests_keep_their_distance, 0, 2);
+    tcase_add_test(tests, progress_has_the_last_sign_of_life);
     tcase_add_test(tests, status_without_wait_asks_once);
     tcase_add_loop_test(tests, errors_name_the_run, 0, N_ROWS(errors));
     tcase_add_loop_test(tests, unknown_id_points_to_the_look_up, 0, 3);

@@ -270,8 +270,13 @@ read_member(struct reader *reader, const char *key, const yaml_node_t *value, vo
 {
     (void)arg;
     if (strcmp(key, "name") == 0) {
+        char *name = NULL;
+        int r = read_text(reader, key, value, &name);
+        if (r < 0)
+            return r;
         free(reader->to->id);
-        return read_text(reader, key, value, &reader->to->id);
+        reader->to->id = name;
+        return 0;
     }
     if (strcmp(key, "description") == 0)
         return scalar(value) ? 0 : fail(reader, value, key, "must be a text");

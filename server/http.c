@@ -219,7 +219,7 @@ request_new(struct http *http, struct MHD_Connection *connection, const char *ur
          copy_value(connection, MHD_GET_ARGUMENT_KIND, "repo_root", &request->repo_root);
     request->is_tcp = peer_of(connection) == HTTP_PEER_TCP;
     request->is_reviewer = peer_of(connection) == HTTP_PEER_REVIEWER;
-    if (!request->is_tcp)
+    if (!request->is_tcp && !request->is_reviewer)
         see_version(http, connection);
     if (request->is_tcp)
         ok = ok &&

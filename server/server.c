@@ -381,8 +381,11 @@ change_all(struct server *server,
     struct settings settings;
     int r = settings_read(server->settings_path, &server->options->override, &settings, &error);
 
-    if (r < 0)
-        log_line("%s", buf_str(&error)); /* the defaults are in force */
+    if (r < 0) { /* the defaults could end or forget what the user wants kept */
+        log_line("%s; until then no run is ended or forgotten for its age", buf_str(&error));
+        settings_fini(&settings);
+        return r;
+    }
     r = store_begin(store);
     if (r == 0)
         r = change(server, &settings);
@@ -500,6 +503,7 @@ stop(struct server *server)
     int64_t until_ns = util_now_ns() + STOP_SEC * UTIL_SEC_NS;
 
     (void)place_hide(server->place);
+    turn->stopping = true;
     reviewers_end_all(turn->reviewers);
     while (reviewers_count(turn->reviewers) > 0 && util_now_ns() < until_ns) {
         reviewers_tick(turn->reviewers, util_now_ns());

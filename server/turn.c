@@ -216,7 +216,8 @@ turn_run(struct turn *turn)
 
     if (!turn_has_work(turn) ||
         (!http_has_pending(turn->http) && util_now_ns() < turn->retry_at_ns)) {
-        launch_run(&turn->launcher, store, turn->reviewers);
+        if (!turn->stopping) /* who waits in line is not to begin now */
+            launch_run(&turn->launcher, store, turn->reviewers);
         return;
     }
     on_disk = store_begin(store) == 0 && apply_shown(turn) == 0;

@@ -23,6 +23,7 @@ struct turn {
     struct launcher launcher;
     struct api_site site;
     bool sweep_due;      /* a run or a reviewer has ended: its workspace may go */
+    bool stopping;       /* no reviewer is started any more */
     int64_t retry_at_ns; /* after a failed commit; 0: none failed */
 };
 

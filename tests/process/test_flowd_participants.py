@@ -115,6 +115,8 @@ class Participants(Base):
                 ("participants:\n  a: {}\n  A: {}\n", 3, "must be of lower-case letters"),
                 ("participants: {a: {}, a: {}}", 1, "is another participant's already"),
                 ("participants: {a: 7}", 1, "must be a mapping"),
+                ("name: \"\"\nparticipants: [{role: a}]\n", 1, '"name" must be a text'),
+                ("name:\nparticipants: [{role: a}]\n", 1, '"name" must be a text'),
                 ("participants:\n  - role: Bad Role\n", 2, '"role" must be of lower-case'),
                 ("participants:\n  - role: a\n  - role: a\n", 3, "another participant's"),
                 ("participants:\n  - role: a\n    role: b\n", 3, '"role" is there twice'),

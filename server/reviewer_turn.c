@@ -208,7 +208,8 @@ reviewer_look(struct reviewer *reviewer, int64_t now_ns)
             return;
         log_line("round %s: the reviewer does not end its turn after its answer",
                  reviewer->job.round.id);
-        reviewer->may_live = reviewer->vendor->keeps;
+        /* a command that is interrupted goes on until its agent has gone */
+        reviewer->may_live = reviewer->vendor->keeps && reviewer->watch.commands == 0;
         ladder_begin(reviewer, &(struct loss){.reason = "it did not end its turn"});
     } else if (reviewer->has_job) {
         struct watch_end end = watch_look(&reviewer->watch, now_ns);

@@ -7,6 +7,7 @@ import threading
 import clients
 import flowd
 from harness import *
+from launch_desk import CANARY
 from model_api import ModelApi, _Handler, history, offered_tools
 
 TOKEN = re.compile(r"round_token of this round \((\d+)\) is: ([0-9a-f]{32})")
@@ -175,6 +176,31 @@ class Desk:
     def __exit__(self, *_):
         self.flowd.end()
         self.api.__exit__()
+
+    def configure_others(self):
+        """Servers of the user's and of the repository's, which is trusted. started() tells which of them ran."""
+        place, repo = self.flowd, self.repo.dir
+        canary = place.script("canary", CANARY)
+        toml = '[mcp_servers.%s]\ncommand = "%s"\nargs = ["%s"]\n'
+
+        def put(path, text, mode="w"):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, mode) as file:
+                file.write(text)
+
+        def entry(name):
+            return {"command": canary, "args": [os.path.join(place.dir, "started-" + name)]}
+        put(os.path.join(place.dir, ".codex", "config.toml"), toml % ("user", canary, entry("codex-user")["args"][0]) +
+            '[projects."%s"]\ntrust_level = "trusted"\n' % repo, "a")
+        put(os.path.join(repo, ".codex", "config.toml"), toml % ("repo", canary, entry("codex-repo")["args"][0]))
+        put(os.path.join(place.dir, ".claude.json"), json.dumps({
+            "mcpServers": {"user": entry("claude-user")}, "hasCompletedOnboarding": True,
+            "projects": {repo: {"mcpServers": {"local": entry("claude-local")}, "hasTrustDialogAccepted": True,
+                                "enabledMcpjsonServers": ["repo"]}}}))
+        put(os.path.join(repo, ".mcp.json"), json.dumps({"mcpServers": {"repo": entry("claude-repo")}}))
+
+    def started(self):
+        return sorted(name for name in os.listdir(self.flowd.dir) if name.startswith("started-"))
 
     def run_id(self):
         return self.flowd.start(self.repo.dir)["flow_run_id"]

@@ -29,6 +29,18 @@ def check_rounds(vendor):
         desk.flowd.close_run(run)
 
 
+def check_servers_of_others(vendor):
+    """Whatever servers the user and the repository have: the reviewer's model is offered our two tools, and theirs are not
+    even started."""
+    with Desk(vendor, [CLEAN]) as desk:
+        desk.configure_others()
+        ended = desk.result()
+        assert ended["round_status"] == "clean", ended
+        tools = sorted(name.rsplit("__", 1)[-1] for space, name in desk.api.offered if "mcp__" in (space or name))
+        assert tools == ["send_flow_message", "submit_review_result"], desk.api.offered
+        assert desk.started() == [], desk.started()
+
+
 def check_spaced_activity(vendor):
     with Desk(vendor, [[("slow", 1, 6), *CLEAN]], idle_sec=3) as desk:
         ended = desk.result()
@@ -162,6 +174,10 @@ def test_codex_exec():
         desk.flowd.submit(run)
         third = desk.finished(run)
         assert (third["round_status"], third["round_reason_code"]) == ("failed", "no_verdict"), third
+
+
+def test_codex_exec_servers_of_others():
+    check_servers_of_others("codex-exec")
 
 
 def test_codex_exec_has_ceilings_only():

@@ -61,11 +61,11 @@ class Host:
                                         stderr=stderr, env=env, cwd=cwd)
         self.lines, self.arrays, self.errors = [], [], []
         self.changed = threading.Condition()
-        self.ended = False
         self.next_id = 0
-        threading.Thread(target=self._read_out, daemon=True).start()
-        if stderr == subprocess.PIPE:
-            threading.Thread(target=self._read_err, daemon=True).start()
+        readers = [self._read_out] + ([self._read_err] if stderr == subprocess.PIPE else [])
+        self.reading = len(readers)  # nothing more can come once it is 0
+        for reader in readers:
+            threading.Thread(target=self._read, args=(reader,), daemon=True).start()
 
     def __enter__(self):
         return self
@@ -74,6 +74,14 @@ class Host:
         self.kill()
         if self.home:
             shutil.rmtree(self.home, ignore_errors=True)
+
+    def _read(self, reader):
+        try:
+            reader()
+        finally:
+            with self.changed:
+                self.reading -= 1
+                self.changed.notify_all()
 
     def _read_out(self):
         for line in self.process.stdout:
@@ -84,9 +92,6 @@ class Host:
                 else:
                     self.lines.append((time.monotonic(), answer))
                 self.changed.notify_all()
-        with self.changed:
-            self.ended = True
-            self.changed.notify_all()
 
     def _read_err(self):
         for line in self.process.stderr:
@@ -103,9 +108,10 @@ class Host:
                 if found:
                     return found
                 left = end - time.monotonic()
-                if left <= 0 or (self.ended and self.process.poll() is not None and not predicate()):
-                    raise AssertionError("waited %gs for %s; lines %s; stderr %s" %
-                                         (seconds, what, self.lines[-5:], self.errors[-8:]))
+                if left <= 0 or (self.reading == 0 and self.process.poll() is not None):
+                    raise AssertionError("%s for %s; lines %s; stderr %s" %
+                                         ("waited %gs" % seconds if left <= 0 else "in vain: it has ended",
+                                          what, self.lines[-5:], self.errors[-8:]))
                 self.changed.wait(min(left, 0.5))
 
     def write(self, data):

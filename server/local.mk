@@ -15,6 +15,7 @@ server_libflowd_la_SOURCES = \
 	server/api_start.c \
 	server/ask.c server/ask.h \
 	server/become.c server/become.h \
+	server/chores.c server/chores.h \
 	server/clocks.c server/clocks.h \
 	server/codex_track.c server/codex_track.h \
 	server/commands.c server/commands.h \
@@ -32,6 +33,7 @@ server_libflowd_la_SOURCES = \
 	server/listen.c server/listen.h \
 	server/log.c server/log.h \
 	server/loop.c server/loop.h \
+	server/mark.c server/mark.h \
 	server/orphan.c server/orphan.h \
 	server/pipes.c server/pipes.h \
 	server/place.c server/place.h \
@@ -47,6 +49,7 @@ server_libflowd_la_SOURCES = \
 	server/store_flow.c \
 	server/store_internal.h \
 	server/store_round.c \
+	server/stray.c server/stray.h \
 	server/turn.c server/turn.h \
 	server/util.c server/util.h \
 	server/vendor.c server/vendor.h \

@@ -266,8 +266,8 @@ main(int argc, char **argv)
         return become(argc, argv);
     if (argc == 4 && strcmp(argv[1], WORKSPACE_COPY_WORD) == 0)
         return workspace_copy(argv[2], argv[3]);
-    if (argc == 3 && strcmp(argv[1], WORKSPACE_REMOVE_WORD) == 0)
-        return workspace_remove(argv[2]);
+    if (argc > 2 && strcmp(argv[1], WORKSPACE_REMOVE_WORD) == 0)
+        return workspace_remove(argv + 2);
     clocks_clear(&line.server.override.clocks);
     if (argc > 1 && commands_has(argv[1]))
         return commands_run(argc, argv);

@@ -87,6 +87,19 @@ queue_take(struct queue *queue, struct queued **place)
     return queued;
 }
 
+void
+queue_drop(struct queue *queue, const char *agent_id)
+{
+    struct queued **place = &queue->first;
+
+    while (*place) {
+        if (strcmp((*place)->agent_id, agent_id) == 0)
+            queued_free(queue_take(queue, place));
+        else
+            place = &(*place)->next;
+    }
+}
+
 size_t
 queue_count(const struct queue *queue)
 {
@@ -112,6 +125,26 @@ queue_has(const struct queue *queue, const char *round_id)
 {
     for (const struct queued *queued = queue->first; queued; queued = queued->next) {
         if (strcmp(queued->round_id, round_id) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool
+queue_has_copy(const struct queue *queue, pid_t pid)
+{
+    for (const struct queued *queued = queue->first; queued; queued = queued->next) {
+        if (queued->copy.state == COPY_RUNS && queued->copy.pid == pid)
+            return true;
+    }
+    return false;
+}
+
+bool
+queue_copies_for(const struct queue *queue, const char *agent_id)
+{
+    for (const struct queued *queued = queue->first; queued; queued = queued->next) {
+        if (queued->copy.state != COPY_NONE && strcmp(queued->agent_id, agent_id) == 0)
             return true;
     }
     return false;

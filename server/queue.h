@@ -32,9 +32,14 @@ int queue_add(struct queue *queue, const char *round_id, const char *agent_id,
  * made, is passed over. NULL: none can be begun. */
 struct queued **queue_choose(struct queue *queue, const struct reviewers *reviewers);
 struct queued *queue_take(struct queue *queue, struct queued **place);
+/* Forgets an agent's rounds, and kills what copies for them. */
+void queue_drop(struct queue *queue, const char *agent_id);
 
 size_t queue_count(const struct queue *queue);
 size_t queue_count_copies(const struct queue *queue); /* that are being made */
 bool queue_has(const struct queue *queue, const char *round_id);
+/* Whether the process makes one of its copies; whether the agent has one in hand. */
+bool queue_has_copy(const struct queue *queue, pid_t pid);
+bool queue_copies_for(const struct queue *queue, const char *agent_id);
 
 #endif

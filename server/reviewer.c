@@ -126,7 +126,7 @@ start_process(struct reviewer *reviewer, const struct settings *settings,
         .more_names = json_get(settings_vendor(settings, reviewer->vendor->name), "env"),
         .url = reviewer->all->url,
         .agent_id = reviewer->vendor->knows_agent_id ? reviewer->agent_id : NULL,
-        .mark = ret->mark,
+        .mark = reviewer->mark,
         .more = plan->env};
     struct spawn spawn = {.argv = (const char *const *)plan->argv,
                           .dir = reviewer->job.who.dir,
@@ -198,7 +198,7 @@ reviewers_start(struct reviewers *reviewers, const struct settings *settings,
     reviewer = reviewer_new(reviewers, vendor, job);
     if (!reviewer)
         return -ENOMEM;
-    r = util_new_id(ret->mark);
+    r = util_new_id(reviewer->mark);
     if (r == 0)
         r = vendor->plan(settings, &reviewer->job, reviewers->url, &plan, error);
     if (r == 0 && plan.failed)
@@ -213,6 +213,7 @@ reviewers_start(struct reviewers *reviewers, const struct settings *settings,
     reviewer->next = reviewers->first;
     reviewers->first = reviewer;
     ret->pid = reviewer->pid;
+    (void)snprintf(ret->mark, sizeof ret->mark, "%s", reviewer->mark);
     return 0;
 }
 

@@ -16,6 +16,7 @@ struct reviewer {
     const struct vendor *vendor;
     void *state; /* the vendor's */
     char agent_id[UTIL_ID_LEN + 1];
+    char mark[UTIL_ID_LEN + 1]; /* the value of its KCAP_REVIEWER */
     pid_t pid;
     bool exited;
     struct pipes pipes;

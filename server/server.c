@@ -17,20 +17,19 @@
 
 #include "lib/auto.h"
 #include "lib/paths.h"
+#include "server/chores.h"
 #include "server/http.h"
 #include "server/listen.h"
 #include "server/log.h"
 #include "server/orphan.h"
+#include "server/stray.h"
 #include "server/turn.h"
 #include "server/util.h"
-#include "server/workspace.h"
 
 #define IDLE_CONNECTION_SEC 30
 #define ACCEPT_REST_MS      200
 #define RELISTEN_MS         250
-#define FORGET_SEC          (24 * 3600) /* from one look for old runs to the next */
-#define SWEEP_SEC           60          /* at most, from one look for idle runs to the next */
-#define STOP_SEC            10          /* for reviewers to end when we are told to stop */
+#define STOP_SEC            10 /* for reviewers to end when we are told to stop */
 
 struct server {
     struct turn turn; /* everything a turn works on */
@@ -43,7 +42,9 @@ struct server {
     int tcp_fd;
     bool stopping, told_outdated;
     int64_t last_use_ns;
-    int64_t forget_at_ns, sweep_at_ns;
+    struct chores chores;
+    bool owns_children;     /* see strays_are_ours */
+    size_t strays;          /* told to end, and not gone yet */
     int64_t relisten_at_ns; /* the socket was removed; UTIL_NEVER: it is there */
     int64_t accept_at_ns;   /* out of descriptors: not before then; else 0 */
 };
@@ -123,7 +124,25 @@ other_child_ended(void *arg, pid_t pid, int status)
 {
     struct server *server = arg;
 
-    (void)launch_child_ended(&server->turn.launcher, pid, status);
+    if (!launch_child_ended(&server->turn.launcher, pid, status) &&
+        !chores_child_ended(&server->chores, pid, status))
+        server->turn.sweep_due = true; /* it may have worked in a directory that is to go */
+}
+
+static bool
+is_helper(const void *arg, pid_t pid)
+{
+    const struct server *server = arg;
+
+    return pid == server->chores.remover || queue_has_copy(&server->turn.launcher.queue, pid);
+}
+
+static void
+children_ended(struct server *server)
+{
+    reviewers_reap(server->turn.reviewers, other_child_ended, server);
+    if (server->owns_children)
+        server->strays = strays_end(server->turn.reviewers, is_helper, server);
 }
 
 static void
@@ -135,7 +154,7 @@ signals_ready(struct source *source, uint32_t events)
     (void)events;
     while (read(source->fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGCHLD)
-            reviewers_reap(server->turn.reviewers, other_child_ended, server);
+            children_ended(server);
         else
             server->stopping = true;
     }
@@ -270,6 +289,10 @@ open_parts(struct server *server, struct buf *error)
         buf_addf(error, "%s: %s", server->place->store_path, store_error(turn->engine.store));
         return r;
     }
+    server->owns_children = strays_are_ours();
+    if (!server->owns_children)
+        log_line("there are children of other origin, or will be: a process that leaves its "
+                 "reviewer's group is not ended with it");
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return -errno;
     r = loop_new(&turn->epoll_fd);
@@ -333,7 +356,7 @@ static bool
 is_idle(struct server *server)
 {
     return http_connection_count(server->turn.http) == 0 &&
-           reviewers_count(server->turn.reviewers) == 0 &&
+           reviewers_count(server->turn.reviewers) == 0 && server->strays == 0 &&
            launch_is_idle(&server->turn.launcher) && !turn_has_work(&server->turn);
 }
 
@@ -371,85 +394,6 @@ watch_listener(struct server *server)
         (void)loop_add(server->turn.epoll_fd, &server->tcp, server->tcp_fd, EPOLLIN);
 }
 
-/* Runs a change of many runs at once. There is a next time when it fails. */
-static int
-change_all(struct server *server,
-           int (*change)(struct server *server, const struct settings *settings))
-{
-    AUTO_BUF struct buf error = BUF_INIT(8192);
-    struct store *store = server->turn.engine.store;
-    struct settings settings;
-    int r = settings_read(server->settings_path, &server->options->override, &settings, &error);
-
-    if (r < 0) { /* the defaults could end or forget what the user wants kept */
-        log_line("%s; until then no run is ended or forgotten for its age", buf_str(&error));
-        settings_fini(&settings);
-        return r;
-    }
-    r = store_begin(store);
-    if (r == 0)
-        r = change(server, &settings);
-    if (r == 0)
-        r = store_commit(store);
-    if (r < 0) {
-        log_line("old runs could not be looked after: %s", store_error(store));
-        store_rollback(store);
-        engine_drop_effects(&server->turn.engine, 0);
-    }
-    settings_fini(&settings);
-    return r;
-}
-
-static int
-forget_old(struct server *server, const struct settings *settings)
-{
-    return engine_forget(&server->turn.engine,
-                         util_wall_ms() - settings->keep_days * 24 * 3600 * 1000);
-}
-
-static int
-end_idle(struct server *server, const struct settings *settings)
-{
-    int64_t now_ms = util_wall_ms(), next_ms;
-    int r = engine_end_idle(&server->turn.engine, settings->idle_ttl_sec, now_ms, &next_ms);
-
-    if (r == 0 && next_ms - now_ms < SWEEP_SEC * 1000)
-        server->sweep_at_ns = util_now_ns() + (next_ms - now_ms + 1) * (UTIL_SEC_NS / 1000);
-    return r;
-}
-
-static void
-look_after_old_runs(struct server *server)
-{
-    int64_t now_ns = util_now_ns();
-
-    if (server->forget_at_ns <= now_ns) {
-        server->forget_at_ns = now_ns + FORGET_SEC * UTIL_SEC_NS;
-        (void)change_all(server, forget_old);
-    }
-    if (server->sweep_at_ns <= now_ns) {
-        server->sweep_at_ns = now_ns + SWEEP_SEC * UTIL_SEC_NS;
-        if (change_all(server, end_idle) == 0)
-            turn_carry_out(&server->turn);
-    }
-}
-
-static bool
-is_alive(const void *arg, const char *agent_id)
-{
-    return reviewers_place(arg, agent_id) != REVIEWER_NONE;
-}
-
-static void
-look_after_workspaces(struct server *server)
-{
-    if (!server->turn.sweep_due)
-        return;
-    server->turn.sweep_due = false;
-    workspace_sweep(server->work_dir, server->turn.engine.store, is_alive,
-                    server->turn.reviewers);
-}
-
 /* Looks after everything once, then waits. Returns false when it is time to go. */
 static bool
 step(struct server *server)
@@ -462,15 +406,14 @@ step(struct server *server)
     http_expire(turn->http, now_ns);
     http_run(turn->http);
     turn_run(turn);
-    look_after_old_runs(server);
-    look_after_workspaces(server);
+    chores_run(&server->chores);
     look_after_socket(server);
     if (server->stopping)
         return false;
     until_ns = util_earlier(
         turn_deadline_ns(turn),
         util_earlier(http_deadline_ns(turn->http), reviewers_deadline_ns(turn->reviewers)));
-    until_ns = util_earlier(until_ns, util_earlier(server->forget_at_ns, server->sweep_at_ns));
+    until_ns = util_earlier(until_ns, chores_deadline_ns(&server->chores));
     until_ns = util_earlier(until_ns, server->relisten_at_ns);
     until_ns = util_earlier(until_ns, launch_deadline_ns(&turn->launcher));
     if (http_is_outdated(turn->http) && !server->told_outdated) {
@@ -495,7 +438,8 @@ step(struct server *server)
     return true;
 }
 
-/* Told to stop: the reviewers are ours, so they go first and their rounds say why. */
+/* Told to stop: the reviewers are ours, so they go first and their rounds say why. A result
+ * that comes meanwhile counts. */
 static void
 stop(struct server *server)
 {
@@ -505,13 +449,21 @@ stop(struct server *server)
     (void)place_hide(server->place);
     turn->stopping = true;
     reviewers_end_all(turn->reviewers);
-    while (reviewers_count(turn->reviewers) > 0 && util_now_ns() < until_ns) {
+    for (;;) {
         reviewers_tick(turn->reviewers, util_now_ns());
-        loop_wait(turn->epoll_fd,
-                  util_earlier(until_ns, reviewers_deadline_ns(turn->reviewers)));
+        http_run(turn->http);
+        turn_run(turn);
+        if ((reviewers_count(turn->reviewers) == 0 && server->strays == 0) ||
+            util_now_ns() >= until_ns)
+            break;
+        watch_listener(server);
+        loop_wait(
+            turn->epoll_fd,
+            util_earlier(until_ns,
+                         util_earlier(turn_deadline_ns(turn),
+                                      util_earlier(http_deadline_ns(turn->http),
+                                                   reviewers_deadline_ns(turn->reviewers)))));
     }
-    http_run(turn->http);
-    turn_run(turn);
 }
 
 int
@@ -521,6 +473,7 @@ server_run(struct place *place, const struct server_options *options,
     struct server server = {.place = place,
                             .options = options,
                             .turn = {.epoll_fd = -1},
+                            .chores = {.turn = &server.turn},
                             .relisten_at_ns = UTIL_NEVER,
                             .listener = {.fd = -1, .ready = listener_ready},
                             .tcp = {.fd = -1, .ready = tcp_ready},

@@ -177,6 +177,7 @@ turn_carry_out(struct turn *turn)
             reviewers_finish(turn->reviewers, effect->id);
             break;
         case EFFECT_END:
+            queue_drop(&turn->launcher.queue, effect->id);
             reviewers_end(turn->reviewers, effect->id);
             turn->sweep_due = true;
             break;

@@ -19,6 +19,8 @@
 #include "server/log.h"
 #include "server/util.h"
 
+#define MAX_SWEPT 64 /* directories in one go */
+
 /* Whether the directory or one above it is a git repository's. */
 static bool
 is_in_repository(const char *cwd)
@@ -91,35 +93,44 @@ is_needed(struct store *store, const char *agent_id)
     return needed;
 }
 
-static void
-start_removing(const char *dir)
+static pid_t
+start_remover(const char *const *argv)
 {
-    AUTO_FREE char *self = paths_program("kcap-flowd");
-    const char *const argv[] = {self, WORKSPACE_REMOVE_WORD, dir, NULL};
     struct spawn spawn = {.argv = argv, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
-    pid_t pid;
-    int r = self ? spawn_start(&spawn, &pid, NULL) : -ENOENT;
+    pid_t pid = 0;
+    int r = argv[0] ? spawn_start(&spawn, &pid, NULL) : -ENOENT;
 
     if (r < 0)
-        log_line("%s cannot be removed: %s", dir, strerror(-r));
+        log_line("workspaces cannot be removed: %s", strerror(-r));
+    return r < 0 ? 0 : pid;
 }
 
-void
+pid_t
 workspace_sweep(const char *work_dir, struct store *store,
-                bool (*is_alive)(const void *arg, const char *agent_id), const void *arg)
+                bool (*is_in_use)(const void *arg, const char *agent_id), const void *arg)
 {
+    AUTO_FREE char *self = paths_program("kcap-flowd");
+    char *paths[MAX_SWEPT];
+    const char *argv[2 + MAX_SWEPT + 1] = {self, WORKSPACE_REMOVE_WORD};
+    size_t count = 0;
     DIR *dir = opendir(work_dir);
     const struct dirent *entry;
+    pid_t pid = 0;
 
-    while (dir && (entry = readdir(dir)) != NULL) {
-        AUTO_FREE char *path = NULL;
-        if (strlen(entry->d_name) != UTIL_ID_LEN || is_alive(arg, entry->d_name) ||
+    while (dir && count < MAX_SWEPT && (entry = readdir(dir)) != NULL) {
+        if (strlen(entry->d_name) != UTIL_ID_LEN || is_in_use(arg, entry->d_name) ||
             is_needed(store, entry->d_name))
             continue;
-        path = paths_join(work_dir, entry->d_name);
-        if (path)
-            start_removing(path);
+        paths[count] = paths_join(work_dir, entry->d_name);
+        if (paths[count])
+            argv[2 + count] = paths[count];
+        count += paths[count] ? 1 : 0;
     }
     if (dir)
         (void)closedir(dir);
+    if (count > 0)
+        pid = start_remover(argv);
+    while (count > 0)
+        free(paths[--count]);
+    return pid;
 }

@@ -7,6 +7,7 @@
 #define KCAP_SERVER_WORKSPACE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "server/store.h"
 
@@ -16,15 +17,16 @@
  * 1 when a copy is to be made there before each turn, 0 when nothing is, or -errno. */
 int workspace_settle(const char *work_dir, const char *cwd, struct participant *who);
 
-/* argv[1] of the children that make a copy (SOURCE, DIR) and that remove one (DIR). */
+/* argv[1] of the children that make a copy (SOURCE, DIR) and that remove some (DIR ...). */
 #define WORKSPACE_COPY_WORD   "--copy-workspace"
 #define WORKSPACE_REMOVE_WORD "--remove-workspace"
 int workspace_copy(const char *source, const char *dir);
-int workspace_remove(const char *dir);
+int workspace_remove(char *const *dirs);
 
-/* Starts removing the directories of agents that are neither in a run that is open nor alive.
- * They are children that are reaped like any other. */
-void workspace_sweep(const char *work_dir, struct store *store,
-                     bool (*is_alive)(const void *arg, const char *agent_id), const void *arg);
+/* Starts a child that removes directories of agents that are neither in a run that is open nor
+ * in use. Returns its pid, or 0 when there is nothing to remove. */
+pid_t workspace_sweep(const char *work_dir, struct store *store,
+                      bool (*is_in_use)(const void *arg, const char *agent_id),
+                      const void *arg);
 
 #endif

@@ -233,9 +233,15 @@ empty(const char *dir)
 }
 
 int
-workspace_remove(const char *dir)
+workspace_remove(char *const *dirs)
 {
-    return empty(dir) == 0 && rmdir(dir) == 0 ? 0 : 1;
+    int status = 0;
+
+    for (; *dirs; dirs++) {
+        if (empty(*dirs) < 0 || rmdir(*dirs) < 0)
+            status = 1;
+    }
+    return status;
 }
 
 /* ---- the copy ---- */

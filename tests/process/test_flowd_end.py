@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How reviewers end when they do not end by themselves, and what is left when flowd does."""
 
+import json
 import os
 import sys
 import time
@@ -71,6 +72,42 @@ class End(unittest.TestCase):
         ended = self.flowd.status(self.run_id)
         self.assertEqual((ended["status"], ended["round_status"]), ("waiting", "unclear"))
         self.assertEqual(ended["round_reason"], "kcap-flowd was told to stop")
+
+    def test_clients_are_answered_while_reviewers_leave(self):
+        place = flowd.Place()
+        for name in ("told", "gate"):
+            os.mkfifo(os.path.join(place.dir, name))
+        script = place.script("slow-to-leave", """
+import os, signal, sys
+here = os.path.dirname(os.path.abspath(__file__))
+def leave(*_):
+    open(here + "/told", "w").close()
+    open(here + "/gate").close()
+    os._exit(0)
+signal.signal(signal.SIGTERM, leave)
+sys.stdin.read()
+open(here + "/told", "w").close()
+while True:
+    signal.pause()
+""")
+        place.configure({"vendors": {"command": {"argv": [script]}}})
+        self.flowd = flowd.Flowd(place=place)
+        self.addCleanup(lambda: self.flowd.end())
+        run = self.flowd.start(place.dir, vendor="command")["flow_run_id"]
+        connection = flowd.Connection(self.flowd.socket)
+        connection.connect()
+        told = os.path.join(place.dir, "told")
+        open(told, encoding="utf-8").close()  # it works
+        self.flowd.process.terminate()
+        open(told, encoding="utf-8").close()  # it was told to leave
+        connection.request("GET", "/api/flows/" + run)
+        answer = connection.getresponse()
+        self.assertEqual((answer.status, json.loads(answer.read())["status"]), (200, "running"))
+        connection.close()
+        open(os.path.join(place.dir, "gate"), "w", encoding="utf-8").close()
+        self.flowd.close()
+        self.flowd = flowd.Flowd(place=self.flowd)
+        self.assertEqual(self.flowd.status(run)["round_status"], "unclear")
 
     def test_kill_and_restart(self):
         self.begin()

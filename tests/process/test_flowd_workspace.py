@@ -135,6 +135,21 @@ class Workspace(unittest.TestCase):
         self.assertIn("could not be copied: ", ended["round_reason"])
         self.assertEqual(ended["status"], "waiting")
 
+    def test_a_copy_in_the_making_ends_with_its_run(self):
+        place = flowd.Place()
+        place.configure({"vendors": {"command": {"argv": ["true"]}}},
+                        flows={"copy": YAML % "worktree"})
+        git = flowd.SlowGit(place)
+        self.addCleanup(git.close)
+        served = flowd.Flowd(place=place, env={"PATH": git.path})
+        self.addCleanup(served.end)
+        run = served.start(self.repo.dir, kind="copy")["flow_run_id"]
+        pids = git.running()
+        served.close_run(run)
+        flowd.until("those who copy to end", lambda: not any(map(flowd.is_alive, pids)))
+        work = os.path.join(served.state, "work")
+        flowd.until("what was copied to be removed", lambda: not os.listdir(work))
+
     def test_what_a_killed_daemon_left_is_removed(self):
         run = self.flowd.start(self.repo.dir, kind="copy")["flow_run_id"]
         other = self.flowd.start(self.repo.dir, kind="copy")["flow_run_id"]

@@ -14,6 +14,7 @@ flowd_process_tests = \
 	tests/process/test_flowd_participants.py \
 	tests/process/test_flowd_round.py \
 	tests/process/test_flowd_start.py \
+	tests/process/test_flowd_stray.py \
 	tests/process/test_flowd_stress.py \
 	tests/process/test_flowd_workspace.py
 EXTRA_DIST += $(flowd_process_tests)

@@ -393,7 +393,7 @@ cancel_in_batch(struct host *host, struct span id, struct kcap_call **ret_free)
 }
 
 void
-calls_cancel(struct host *host, struct span id)
+calls_cancel(struct host *host, struct span id, bool also_answered)
 {
     struct kcap_call *call, *last = NULL;
 
@@ -405,7 +405,7 @@ calls_cancel(struct host *host, struct span id)
     }
     if (call)
         cancel_locked(call);
-    else if (!cancel_in_batch(host, id, &last))
+    else if (also_answered && !cancel_in_batch(host, id, &last))
         settled_late_cancel(host, id);
     (void)pthread_mutex_unlock(&host->lock);
     if (last)

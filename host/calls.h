@@ -90,8 +90,8 @@ bool calls_has_id(struct host *host, struct span id);
 unsigned calls_in_flight(struct host *host);
 
 /* The client gave up on this id: running, the call is told; answered a moment ago, the plugin
- * is told; unknown, nothing happens. */
-void calls_cancel(struct host *host, struct span id);
+ * is told, if also_answered; unknown, nothing happens. */
+void calls_cancel(struct host *host, struct span id, bool also_answered);
 void call_cancel(struct kcap_call *call);
 
 /* What a call is answered with. */

@@ -10,6 +10,7 @@
 #include "host/log.h"
 #include "host/methods.h"
 #include "host/reply.h"
+#include "host/windows.h"
 #include "host/wire.h"
 #include "lib/text.h"
 
@@ -147,10 +148,15 @@ static void
 handle_notification(struct protocol *protocol, const struct rpc *rpc)
 {
     struct span id = span_get(rpc->params, "requestId");
+    struct span reason = span_get(rpc->params, "reason");
 
-    if (span_is(rpc->method, "notifications/cancelled") && id.p &&
-        !listen_cancel(&protocol->listen, id))
-        calls_cancel(protocol->host, id);
+    if (!span_is(rpc->method, "notifications/cancelled") || !id.p ||
+        listen_cancel(&protocol->listen, id))
+        return;
+    calls_cancel(protocol->host, id,
+                 span_type(reason) != '"' ||
+                     !windows_cancels_anyway(protocol->client_name, protocol->client_version,
+                                             reason.p + 1, reason.len - 1));
 }
 
 /* Whether this message is owed an answer. */

@@ -99,6 +99,15 @@ find_row(const char *name, const char *version)
     return &fallback;
 }
 
+bool
+windows_cancels_anyway(const char *name, const char *version, const char *reason, size_t len)
+{
+    static const char begin[] = "AbortError"; /* a time-out says "McpError" */
+
+    return strcmp(find_row(name, version)->harness, "opencode") == 0 &&
+           len >= sizeof begin - 1 && memcmp(reason, begin, sizeof begin - 1) == 0;
+}
+
 /* The user's own limit for Claude Code reaches us as MCP_TOOL_TIMEOUT, in milliseconds. */
 static int64_t
 own_limit_ns(const struct row *row)

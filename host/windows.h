@@ -8,6 +8,7 @@
 #define KCAP_HOST_WINDOWS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct window {
@@ -20,6 +21,11 @@ struct window {
  * override_ns above 0 wins over everything. */
 struct window windows_pick(const char *name, const char *version, bool with_progress,
                            int64_t override_ns);
+
+/* Whether a cancel for an answered call says nothing: this client sends one for each, with such
+ * a reason. name and version as above; reason: len bytes, as they stand in the JSON string. */
+bool windows_cancels_anyway(const char *name, const char *version, const char *reason,
+                            size_t len);
 
 /* Prints the table as lines "harness=ROW name=... window_sec=... with_progress_sec=...", then
  * what the environment makes of it. */

@@ -90,6 +90,23 @@ def test_cancel_after_the_answer_is_told_as_late():
         host.answer(host.send("ping", id=True))
 
 
+def test_cancel_after_every_answer_is_no_crossing():
+    with Host("--plugin-file", FIXTURE) as host:
+        host.initialize(name="opencode", version="1.18.33")
+        for serial, reason in ((1, "AbortError: The operation was aborted."), (2, "McpError: Request timed out"), (3, 5)):
+            id = host.call("echo", {"text": "x"})
+            host.answer(id)
+            host.error_line("settled %d 1" % serial)
+            host.send("notifications/cancelled", {"requestId": id, "reason": reason})
+        host.error_line("settled 2 3")
+        host.error_line("settled 3 3")
+        assert not [line for line in host.errors if "settled 1 3" in line], host.errors
+        id = host.call("slow", {"ms": 60000}, meta={"progressToken": 0})
+        host.wait_until(lambda: host.notes("notifications/progress"), 10, "progress")
+        host.send("notifications/cancelled", {"requestId": id, "reason": "AbortError: The operation was aborted."})
+        host.error_line("settled 4 2")
+
+
 def test_progress_rises_and_carries_the_raw_token():
     with initialized() as host:
         host.answer(host.call("slow", {"ms": 300}, meta={"progressToken": 0}))

@@ -59,7 +59,9 @@ server_libflowd_la_SOURCES = \
 	server/vendor_codex_exec.c \
 	server/vendor_command.c \
 	server/workspace.c server/workspace.h \
-	server/workspace_copy.c
+	server/workspace_copy.c \
+	server/workspace_files.c server/workspace_files.h \
+	server/workspace_remove.c
 server_libflowd_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(SQLITE_CFLAGS) $(YAML_CFLAGS)
 server_libflowd_la_LIBADD = launch/liblaunch.la lib/libkcap.la $(MHD_LIBS) $(SQLITE_LIBS) $(YAML_LIBS) $(CJSON_LIBS)
 

@@ -23,6 +23,10 @@ int workspace_settle(const char *work_dir, const char *cwd, struct participant *
 int workspace_copy(const char *source, const char *dir);
 int workspace_remove(char *const *dirs);
 
+/* Removes all that is in a directory, not the directory itself: it may be somebody's working
+ * directory. Says on standard error what it cannot. Returns 0 or -errno. */
+int workspace_empty(const char *dir);
+
 /* Starts a child that removes directories of agents that are neither in a run that is open nor
  * in use. Returns its pid, or 0 when there is nothing to remove. */
 pid_t workspace_sweep(const char *work_dir, struct store *store,

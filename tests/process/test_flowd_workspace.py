@@ -16,12 +16,15 @@ import flowd  # noqa: E402
 LOOKER = r"""
 import json, os, subprocess, sys
 sys.stdin.read()
-seen = {"cwd": os.getcwd(), "files": {}}
+seen = {"cwd": os.getcwd(), "files": {}, "links": {}}
 for dir, dirs, names in os.walk("."):
     dirs[:] = [d for d in dirs if d != ".git"]
-    for name in names:
+    for name in names + dirs:
         path = os.path.normpath(os.path.join(dir, name))
-        seen["files"][path] = os.readlink(path) if os.path.islink(path) else open(path).read()
+        if os.path.islink(path):
+            seen["links"][path] = os.readlink(path)
+        elif os.path.isfile(path):
+            seen["files"][path] = open(path).read()
 git = lambda *words: subprocess.run(["git", *words], capture_output=True, text=True).stdout
 seen["status"] = sorted(git("status", "--porcelain", "-uall").splitlines())
 seen["log"] = git("log", "--format=%s").splitlines()
@@ -61,6 +64,11 @@ class Workspace(unittest.TestCase):
         self.repo.write("sub/.codex/config.toml", "")
         self.repo.commit("first")
 
+    def status(self):
+        done = flowd.subprocess.run(["git", "-C", self.repo.dir, "status", "--porcelain", "-uall"],
+                                    env=self.repo.env, check=True, capture_output=True, text=True)
+        return sorted(done.stdout.splitlines())
+
     def work(self):
         path = os.path.join(self.flowd.state, "work")
         return os.listdir(path) if os.path.isdir(path) else []
@@ -78,6 +86,7 @@ class Workspace(unittest.TestCase):
         self.repo.write("x.o", "ignored\n")
         os.remove(os.path.join(self.repo.dir, "gone.c"))
         os.symlink("a.c", os.path.join(self.repo.dir, "link"))
+        status = self.status()
         before = fingerprint(self.repo.dir)
         run = self.flowd.start(os.path.join(self.repo.dir, "sub"), kind="copy")["flow_run_id"]
         ended, seen = self.seen(run)
@@ -86,12 +95,11 @@ class Workspace(unittest.TestCase):
         self.assertTrue(seen["cwd"].startswith(os.path.realpath(self.flowd.state)))
         self.assertEqual(seen["files"], {
             "a.c": "two\n", "sub/b.c": "b\n", "run.sh": "#!/bin/sh\n", ".gitignore": "*.o\n",
-            "staged.c": "staged\n", "new file é.c": "new\n", "link": "a.c"})
+            "staged.c": "staged\n", "new file é.c": "new\n"})
+        self.assertEqual(seen["links"], {"link": "a.c"})
         self.assertTrue(seen["exec"])
         self.assertEqual(seen["log"], ["first"])
-        self.assertIn(" M a.c", seen["status"])
-        self.assertIn(" D gone.c", seen["status"])
-        self.assertIn("?? staged.c", seen["status"])
+        self.assertEqual(seen["status"], status)
         self.assertEqual(fingerprint(self.repo.dir), before)  # not a byte of it, not a time
         self.assertFalse(os.path.exists(os.path.join(self.repo.dir, "left-behind")))
         # each round sees the state of the moment, and nothing of the round before
@@ -103,6 +111,82 @@ class Workspace(unittest.TestCase):
         self.assertEqual(len(self.work()), 1)
         self.flowd.close_run(run)
         flowd.until("the copy to be removed", lambda: not self.work())
+
+    def test_a_directory_that_became_a_link(self):
+        """What is tracked below it is gone, as git says; nothing is written through the link."""
+        self.repo.write("old/x.c", "x\n")
+        self.repo.write("was-file", "f\n")
+        self.repo.commit("second")
+        flowd.shutil.rmtree(os.path.join(self.repo.dir, "old"))
+        os.symlink("sub", os.path.join(self.repo.dir, "old"))
+        self.repo.write("sub/x.c", "not that one\n")
+        os.remove(os.path.join(self.repo.dir, "was-file"))
+        self.repo.write("was-file/y.c", "y\n")
+        _, seen = self.seen(self.flowd.start(self.repo.dir, kind="copy")["flow_run_id"])
+        self.assertEqual(seen["files"]["was-file/y.c"], "y\n")
+        self.assertEqual(seen["links"], {"old": "sub"})
+        self.assertEqual(seen["status"], self.status())
+
+    def test_configuration_does_not_come_in_through_links(self):
+        self.repo.write("cfg/settings.json", "{}")
+        self.repo.write("cfg/copilot/mcp.json", "{}")
+        self.repo.write("cfg/mcp.json", "{}")
+        self.repo.write("mine.json", "{}")
+        for link, target in ((".claude", "cfg"), ("sub/.github", "../cfg"), (".kiro/settings", "../cfg"),
+                             (".vscode/mcp.json", "../mine.json"), ("opencode.json", "mine.json"),
+                             ("sub/.gemini", "../cfg"), ("plain", "cfg")):
+            os.makedirs(os.path.dirname(os.path.join(self.repo.dir, link)), exist_ok=True)
+            os.symlink(target, os.path.join(self.repo.dir, link))
+        self.repo.commit("links")
+        _, seen = self.seen(self.flowd.start(self.repo.dir, kind="copy")["flow_run_id"])
+        self.assertEqual(seen["links"], {"plain": "cfg"})
+        self.assertIn("cfg/settings.json", seen["files"])
+        self.assertEqual(seen["status"], [])  # they do not look deleted
+        self.repo.git("rm", "-q", ".mcp.json")  # that one is
+        _, seen = self.seen(self.flowd.start(self.repo.dir, kind="copy")["flow_run_id"])
+        self.assertEqual(seen["status"], ["D  .mcp.json"])
+
+    def test_sparse_checkout_and_split_index(self):
+        self.repo.write("far/away.c", "far\n")
+        self.repo.commit("far")
+        self.repo.git("sparse-checkout", "set", "--no-cone", "/*", "!/far/")
+        self.repo.write("a.c", "changed\n")
+        _, seen = self.seen(self.flowd.start(self.repo.dir, kind="copy")["flow_run_id"])
+        self.assertNotIn("far/away.c", seen["files"])
+        self.assertEqual(seen["status"], [" M a.c"])
+        self.repo.git("sparse-checkout", "disable")
+        self.repo.git("update-index", "--split-index")
+        self.repo.write("new.c", "new\n")
+        self.repo.git("add", "new.c")
+        _, seen = self.seen(self.flowd.start(self.repo.dir, kind="copy")["flow_run_id"])
+        self.assertEqual(seen["status"], [" M a.c", "?? new.c"])  # all that the files show
+
+    def test_submodules_come_along(self):
+        inner, outer = flowd.Repo(self.flowd), flowd.Repo(self.flowd)
+        inner.write("deep.c", "deep\n")
+        inner.commit("deep")
+        allow = ("-c", "protocol.file.allow=always")
+        outer.git(*allow, "submodule", "add", "-q", inner.dir, "inner")
+        outer.write("lib.c", "lib\n")
+        outer.write(".mcp.json", "{}")
+        outer.commit("outer")
+        self.repo.git(*allow, "submodule", "add", "-q", outer.dir, "third/lib")
+        self.repo.git(*allow, "submodule", "update", "-q", "--init", "--recursive")
+        self.repo.git(*allow, "submodule", "add", "-q", inner.dir, "unused")
+        self.repo.commit("submodules")
+        self.repo.git("submodule", "deinit", "-q", "-f", "unused")
+        self.repo.write("third/lib/lib.c", "changed\n")
+        self.repo.write("third/lib/new.c", "new\n")
+        self.repo.write("elsewhere/.git/HEAD", "ref: refs/heads/main\n")  # of nobody's
+        run = self.flowd.start(self.repo.dir, kind="copy")["flow_run_id"]
+        _, seen = self.seen(run)
+        found = {name: text for name, text in seen["files"].items() if "/" in name}
+        self.assertEqual({name: found[name] for name in found if name.startswith("third")}, {
+            "third/lib/lib.c": "changed\n", "third/lib/new.c": "new\n",
+            "third/lib/.gitmodules": found["third/lib/.gitmodules"],
+            "third/lib/inner/deep.c": "deep\n"})
+        self.assertFalse([name for name in found if name.startswith(("unused", "elsewhere"))])
+        self.assertFalse([line for line in seen["status"] if "third" in line or "unused" in line], seen["status"])
 
     def test_repository_without_a_commit(self):
         repo = flowd.Repo(self.flowd)

@@ -57,6 +57,9 @@ struct api_answer {
 bool api_handle(struct engine *engine, const struct api_request *request,
                 struct api_answer *ret);
 
+/* Whether the one who asks may ask for that: what can be said before there is a body. */
+bool api_is_admitted(const struct api_request *request);
+
 /* The answer to whatever could not be put on disk. */
 void api_answer_unavailable(struct api_answer *ret);
 

@@ -14,6 +14,8 @@
 
 #include "server/api_internal.h"
 
+enum gate { GATE_OPEN, GATE_REVIEWER, GATE_ORIGIN, GATE_HOST, GATE_TOKEN };
+
 static bool
 is_same(const char *a, const char *b)
 {
@@ -59,25 +61,50 @@ is_of_reviewers(const char *path)
     return strcmp(path, "/auth/config") == 0;
 }
 
+static const struct refusal {
+    int status;
+    const char *code, *message;
+} refusals[] = {
+    [GATE_REVIEWER] = {403, "reviewer_refused",
+                       "A reviewer's process may report its result and send messages, and "
+                       "nothing else."},
+    [GATE_ORIGIN] = {403, "origin_refused", "Requests of web pages are not answered."},
+    [GATE_HOST] = {403, "host_refused",
+                   "The Host header must name 127.0.0.1, [::1] or localhost."},
+    [GATE_TOKEN] = {401, "unauthorized",
+                    "This server wants \"Authorization: Bearer TOKEN\", with the token in "
+                    "flowd.token in its state directory."},
+};
+
+static enum gate
+look(const struct api_request *request)
+{
+    const struct api_remote *remote = &request->remote;
+
+    if (remote->is_reviewer && !is_of_reviewers(request->path))
+        return GATE_REVIEWER;
+    if (!remote->is_tcp)
+        return GATE_OPEN;
+    if (remote->origin)
+        return GATE_ORIGIN;
+    if (!is_our_host(remote->host))
+        return GATE_HOST;
+    return strcmp(request->path, "/auth/config") != 0 && !has_token(request) ? GATE_TOKEN
+                                                                             : GATE_OPEN;
+}
+
+bool
+api_is_admitted(const struct api_request *request)
+{
+    return look(request) == GATE_OPEN;
+}
+
 int
 api_check_gate(struct api_call *call)
 {
-    const struct api_request *request = call->request;
+    enum gate gate = look(call->request);
 
-    if (request->remote.is_reviewer && !is_of_reviewers(request->path))
-        return api_fail(call, 403, "reviewer_refused",
-                        "A reviewer's process may report its result and send messages, and "
-                        "nothing else.");
-    if (!request->remote.is_tcp)
-        return 0;
-    if (request->remote.origin)
-        return api_fail(call, 403, "origin_refused", "Requests of web pages are not answered.");
-    if (!is_our_host(request->remote.host))
-        return api_fail(call, 403, "host_refused",
-                        "The Host header must name 127.0.0.1, [::1] or localhost.");
-    if (strcmp(request->path, "/auth/config") != 0 && !has_token(request))
-        return api_fail(call, 401, "unauthorized",
-                        "This server wants \"Authorization: Bearer TOKEN\", with the token in "
-                        "flowd.token in its state directory.");
-    return 0;
+    return gate == GATE_OPEN ? 0
+                             : api_fail(call, refusals[gate].status, refusals[gate].code, "%s",
+                                        refusals[gate].message);
 }

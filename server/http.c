@@ -14,51 +14,19 @@
 #include <unistd.h>
 
 #include "lib/text.h"
+#include "server/http_internal.h"
 #include "server/util.h"
 
 /* What is read of a body that is too long, so that the client hears why; then it is cut off. */
 #define MAX_DISCARDED ((size_t)8 << 20)
 
+/* Of all bodies that are being read or waited for: more than that would be somebody's mistake,
+ * or worse. */
+#define MAX_BODIES ((size_t)64 << 20)
+
 /* From the connection, or the answer before, to a whole request, as a multiple of the time that
  * it may be idle. */
 #define REQUEST_IDLE_TIMES 2
-
-struct shown {
-    struct shown *next;
-    char *flow_id;
-};
-
-/* A connection. A byte now and then keeps it from being idle; what is asked must still be
- * there in time. */
-struct visitor {
-    struct visitor *next, **place;
-    int fd;
-    int64_t until_ns; /* for a whole request; UTIL_NEVER while one is being worked on */
-};
-
-struct http {
-    int epoll_fd;
-    bool outdated;
-    int64_t request_ns; /* for a whole request to be there */
-    struct visitor *visitors;
-    struct MHD_Daemon *daemon;
-    struct source daemon_source;
-    struct request *pending, **pending_end;
-    struct request *waiting;
-    struct request *answered; /* to be resumed by the next http_run */
-    struct shown *shown, **shown_end;
-};
-
-static void
-set_deadline(struct MHD_Connection *connection, int64_t until_ns)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct visitor *visitor = info ? info->socket_context : NULL;
-
-    if (visitor)
-        visitor->until_ns = until_ns;
-}
 
 static void
 make_pending(struct request *request)
@@ -127,12 +95,7 @@ http_wake(struct http *http, const char *flow_id)
 void
 http_expire(struct http *http, int64_t now_ns)
 {
-    for (struct visitor *visitor = http->visitors; visitor; visitor = visitor->next) {
-        if (visitor->until_ns <= now_ns) {
-            (void)shutdown(visitor->fd, SHUT_RDWR); /* libmicrohttpd then closes it */
-            visitor->until_ns = UTIL_NEVER;
-        }
-    }
+    visitors_expire(http, now_ns);
     for (struct request *request = http->waiting, *next; request; request = next) {
         next = request->next;
         if (request->wait_until_ns <= now_ns)
@@ -143,11 +106,19 @@ http_expire(struct http *http, int64_t now_ns)
 /* ---- requests and answers ---- */
 
 static void
+drop_body(struct request *request)
+{
+    request->http->body_len -= request->body.len;
+    buf_fini(&request->body);
+}
+
+static void
 request_free(struct request *request)
 {
     if (!request)
         return;
     (void)loop_remove(request->http->epoll_fd, &request->hangup);
+    drop_body(request);
     free(request->method);
     free(request->path);
     free(request->wait_sec_text);
@@ -155,7 +126,6 @@ request_free(struct request *request)
     free(request->authorization);
     free(request->host);
     free(request->origin);
-    buf_fini(&request->body);
     free(request->answer);
     free(request->shown_flow);
     free(request->wait_flow);
@@ -171,20 +141,6 @@ copy_value(struct MHD_Connection *connection, enum MHD_ValueKind kind, const cha
 
     *ret = value ? strdup(value) : NULL;
     return !value || *ret;
-}
-
-/* The address that a connection was added with is not where it came from but from whom. */
-static enum http_peer
-peer_of(struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr_un *address =
-        info ? (const struct sockaddr_un *)(const void *)info->client_addr : NULL;
-
-    if (!address || address->sun_family != AF_UNIX)
-        return HTTP_PEER_TCP;
-    return address->sun_path[0] == '\0' ? HTTP_PEER_LOCAL : HTTP_PEER_REVIEWER;
 }
 
 /* Our own clients say which version they are. */
@@ -217,8 +173,8 @@ request_new(struct http *http, struct MHD_Connection *connection, const char *ur
     request->path = strdup(url);
     ok = copy_value(connection, MHD_GET_ARGUMENT_KIND, "wait_sec", &request->wait_sec_text) &&
          copy_value(connection, MHD_GET_ARGUMENT_KIND, "repo_root", &request->repo_root);
-    request->is_tcp = peer_of(connection) == HTTP_PEER_TCP;
-    request->is_reviewer = peer_of(connection) == HTTP_PEER_REVIEWER;
+    request->is_tcp = visitor_peer(connection) == HTTP_PEER_TCP;
+    request->is_reviewer = visitor_peer(connection) == HTTP_PEER_REVIEWER;
     if (!request->is_tcp && !request->is_reviewer)
         see_version(http, connection);
     if (request->is_tcp)
@@ -277,16 +233,54 @@ http_answer(struct request *request, int status, char *body, const char *type)
     http->answered = request;
 }
 
+/* Lets go of the body: what still comes is thrown away. */
+static void
+refuse_body(struct request *request)
+{
+    drop_body(request);
+    request->body.max = MAX_DISCARDED; /* from now on: what may still be thrown away */
+    request->has_no_body = true;
+}
+
 static void
 set_too_large(struct request *request)
 {
-    buf_fini(&request->body);
-    request->body.max = MAX_DISCARDED; /* from now on: what may still be thrown away */
+    refuse_body(request);
     request->status = MHD_HTTP_CONTENT_TOO_LARGE;
     request->answer =
         strdup("{\"error\":\"request_too_large\",\"message\":\"The body is longer "
                "than 4 MiB; shorten the context or point to a file.\"}");
     request->answer_type = "application/json";
+}
+
+static void
+set_busy(struct request *request)
+{
+    refuse_body(request);
+    request->status = MHD_HTTP_SERVICE_UNAVAILABLE;
+    request->answer = strdup("{\"error\":\"server_busy\",\"message\":\"Too many long "
+                             "requests at once; send it again.\"}");
+    request->answer_type = "application/json";
+}
+
+/* Takes a piece of the body, or throws it away. False when there is no end to it. */
+static bool
+take_piece(struct request *request, const char *piece, size_t len)
+{
+    if (!request->has_no_body) {
+        size_t before = request->body.len;
+        buf_add(&request->body, piece, len);
+        request->http->body_len += request->body.len - before;
+        if (!buf_ok(&request->body))
+            set_too_large(request);
+        else if (request->http->body_len > MAX_BODIES)
+            set_busy(request);
+        return true;
+    }
+    if (len > request->body.max)
+        return false;
+    request->body.max -= len;
+    return true;
 }
 
 /* What the headers say of the body's length; HTTP_MAX_BODY + MAX_DISCARDED and more is all one.
@@ -309,36 +303,32 @@ static enum MHD_Result
 handle(void *arg, struct MHD_Connection *connection, const char *url, const char *method,
        const char *version, const char *piece, size_t *piece_len, void **con_cls)
 {
+    struct http *http = arg;
     struct request *request = *con_cls;
 
     (void)version;
     if (!request) {
-        request = request_new(arg, connection, url, method);
+        request = request_new(http, connection, url, method);
         if (!request)
             return MHD_NO;
         *con_cls = request;
         if (announced_len(connection) > HTTP_MAX_BODY)
             set_too_large(request);
+        else if (!http->may_send(http->may_send_arg, request))
+            refuse_body(request); /* it hears why when it has said all */
         /* an answer before the end of the body reaches few clients, but there is a limit */
         return announced_len(connection) < HTTP_MAX_BODY + MAX_DISCARDED ? MHD_YES
                                                                          : send_answer(request);
     }
     if (*piece_len > 0) {
-        if (request->status == 0) {
-            buf_add(&request->body, piece, *piece_len);
-            if (!buf_ok(&request->body))
-                set_too_large(request);
-        } else if (*piece_len > request->body.max) {
+        if (!take_piece(request, piece, *piece_len))
             return MHD_NO;
-        } else {
-            request->body.max -= *piece_len;
-        }
         *piece_len = 0;
         return MHD_YES;
     }
     if (request->status != 0)
         return send_answer(request);
-    set_deadline(connection, UTIL_NEVER);
+    visitor_set_deadline(connection, UTIL_NEVER);
     make_pending(request);
     MHD_suspend_connection(connection);
     return MHD_YES;
@@ -352,7 +342,7 @@ completed(void *arg, struct MHD_Connection *connection, void **con_cls,
     struct request *request = *con_cls;
     struct shown *shown;
 
-    set_deadline(connection, util_now_ns() + http->request_ns);
+    visitor_set_deadline(connection, util_now_ns() + http->request_ns);
     *con_cls = NULL;
     if (request && request->shown_flow && code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
         shown = calloc(1, sizeof *shown);
@@ -364,38 +354,6 @@ completed(void *arg, struct MHD_Connection *connection, void **con_cls,
         }
     }
     request_free(request);
-}
-
-static void
-visited(void *arg, struct MHD_Connection *connection, void **socket_context,
-        enum MHD_ConnectionNotificationCode code)
-{
-    struct http *http = arg;
-    struct visitor *visitor = *socket_context;
-    const union MHD_ConnectionInfo *info;
-
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (!visitor)
-            return;
-        *visitor->place = visitor->next;
-        if (visitor->next)
-            visitor->next->place = visitor->place;
-        free(visitor);
-        *socket_context = NULL;
-        return;
-    }
-    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    visitor = info ? calloc(1, sizeof *visitor) : NULL;
-    if (!visitor)
-        return; /* it is trusted to be quick */
-    visitor->fd = info->connect_fd;
-    visitor->until_ns = util_now_ns() + http->request_ns;
-    visitor->next = http->visitors;
-    visitor->place = &http->visitors;
-    if (visitor->next)
-        visitor->next->place = &visitor->next;
-    http->visitors = visitor;
-    *socket_context = visitor;
 }
 
 /* Segments are decoded by whoever splits the path: a %2F is not a slash. */
@@ -417,7 +375,9 @@ daemon_ready(struct source *source, uint32_t events)
 }
 
 int
-http_new(int epoll_fd, unsigned idle_connection_sec, struct http **ret)
+http_new(int epoll_fd, unsigned idle_connection_sec,
+         bool (*may_send)(void *arg, const struct request *request), void *arg,
+         struct http **ret)
 {
     struct http *http = calloc(1, sizeof *http);
     const union MHD_DaemonInfo *info;
@@ -426,6 +386,8 @@ http_new(int epoll_fd, unsigned idle_connection_sec, struct http **ret)
     if (!http)
         return -ENOMEM;
     http->epoll_fd = epoll_fd;
+    http->may_send = may_send;
+    http->may_send_arg = arg;
     http->request_ns = REQUEST_IDLE_TIMES * idle_connection_sec * UTIL_SEC_NS;
     http->pending_end = &http->pending;
     http->shown_end = &http->shown;
@@ -433,9 +395,9 @@ http_new(int epoll_fd, unsigned idle_connection_sec, struct http **ret)
     http->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
         handle, http, MHD_OPTION_NOTIFY_COMPLETED, completed, http,
-        MHD_OPTION_NOTIFY_CONNECTION, visited, http, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
-        NULL, MHD_OPTION_CONNECTION_LIMIT, HTTP_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-        idle_connection_sec, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, visitor_changed, http, MHD_OPTION_UNESCAPE_CALLBACK,
+        keep_escapes, NULL, MHD_OPTION_CONNECTION_LIMIT, HTTP_MAX_CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, idle_connection_sec, MHD_OPTION_END);
     info = http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     r = info ? loop_add(epoll_fd, &http->daemon_source, info->epoll_fd, EPOLLIN) : -ENOMEM;
     if (r < 0) {
@@ -486,6 +448,10 @@ http_add_connection(struct http *http, int fd, enum http_peer peer)
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     struct sockaddr_in tcp = {.sin_family = AF_INET};
 
+    if (http_is_full(http, peer)) { /* theirs; there is no telling before it is accepted */
+        (void)close(fd);
+        return;
+    }
     if (peer == HTTP_PEER_REVIEWER)
         local.sun_path[0] = 'r';
     if (peer == HTTP_PEER_TCP)
@@ -520,9 +486,14 @@ http_deadline_ns(struct http *http)
         if (request->wait_until_ns < until_ns)
             until_ns = request->wait_until_ns;
     }
-    for (const struct visitor *visitor = http->visitors; visitor; visitor = visitor->next)
-        until_ns = util_earlier(until_ns, visitor->until_ns);
-    return until_ns;
+    return util_earlier(until_ns, visitors_deadline_ns(http));
+}
+
+bool
+http_is_full(struct http *http, enum http_peer peer)
+{
+    return http_connection_count(http) >= HTTP_MAX_CONNECTIONS ||
+           (peer != HTTP_PEER_LOCAL && http->peers[peer] >= HTTP_MAX_OF_A_KIND);
 }
 
 bool

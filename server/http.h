@@ -15,6 +15,8 @@
 
 #define HTTP_MAX_BODY        ((size_t)4 << 20)
 #define HTTP_MAX_CONNECTIONS 512u /* one more would be closed at once */
+#define HTTP_MAX_OF_A_KIND \
+    128u /* of reviewers, and over TCP: the drivers here are not kept out */
 
 struct http;
 struct MHD_Connection;
@@ -33,6 +35,7 @@ struct request {
     bool is_tcp, is_reviewer;
     char *authorization, *host, *origin; /* headers of a request over TCP, or NULL */
     struct buf body;
+    bool has_no_body; /* it is thrown away as it comes */
 
     int status; /* the answer */
     char *answer;
@@ -45,14 +48,20 @@ struct request {
     struct source hangup;
 };
 
-int http_new(int epoll_fd, unsigned idle_connection_sec, struct http **ret);
+/* may_send is asked once the headers are there; the body of a request it says no to is not
+ * kept. Returns 0 or -errno. */
+int http_new(int epoll_fd, unsigned idle_connection_sec,
+             bool (*may_send)(void *arg, const struct request *request), void *arg,
+             struct http **ret);
 /* Answers everything with 503, closes all connections, frees. */
 void http_free(struct http *http);
 
 /* Who is at the other end. */
-enum http_peer { HTTP_PEER_LOCAL, HTTP_PEER_REVIEWER, HTTP_PEER_TCP };
+enum http_peer { HTTP_PEER_LOCAL, HTTP_PEER_REVIEWER, HTTP_PEER_TCP, HTTP_PEERS };
 
-/* Takes over an accepted, non-blocking descriptor. */
+/* Takes over an accepted, non-blocking descriptor; closes it when there are too many of its
+ * kind.
+ */
 void http_add_connection(struct http *http, int fd, enum http_peer peer);
 
 /* Reads, writes, collects. Call after every wait and after http_answer. */
@@ -62,6 +71,7 @@ int64_t http_deadline_ns(struct http *http);
 /* Whether a kcap-host of a later version than ours has asked. */
 bool http_is_outdated(const struct http *http);
 unsigned http_connection_count(struct http *http);
+bool http_is_full(struct http *http, enum http_peer peer);
 
 /* The first complete request that was not taken yet, or NULL. Each one taken must be given to
  * http_answer or http_wait before the next http_run. */

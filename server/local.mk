@@ -28,6 +28,8 @@ server_libflowd_la_SOURCES = \
 	server/engine_sweep.c \
 	server/env.c server/env.h \
 	server/http.c server/http.h \
+	server/http_internal.h \
+	server/http_visitor.c \
 	server/ladder.c \
 	server/launch.c server/launch.h \
 	server/listen.c server/listen.h \

@@ -63,7 +63,7 @@ rest(struct server *server, int error)
 static void
 accept_all(struct server *server)
 {
-    while (http_connection_count(server->turn.http) < HTTP_MAX_CONNECTIONS) {
+    while (!http_is_full(server->turn.http, HTTP_PEER_LOCAL)) {
         bool by_reviewer = false;
         int fd = place_accept(server->place, &by_reviewer);
         if (fd < 0) {
@@ -84,7 +84,7 @@ tcp_ready(struct source *source, uint32_t events)
     struct server *server = SOURCE_OWNER(source, struct server, tcp);
 
     (void)events;
-    while (http_connection_count(server->turn.http) < HTTP_MAX_CONNECTIONS) {
+    while (!http_is_full(server->turn.http, HTTP_PEER_TCP)) {
         int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
             continue;
@@ -303,7 +303,7 @@ open_parts(struct server *server, struct buf *error)
                      (unsigned)(idle_sec > 0 && idle_sec < IDLE_CONNECTION_SEC
                                     ? idle_sec
                                     : IDLE_CONNECTION_SEC),
-                     &turn->http);
+                     turn_admits, turn, &turn->http);
     if (r == 0)
         r = reviewers_new(turn->epoll_fd, server->place->url, server->env_path,
                           &turn->reviewers);
@@ -374,23 +374,23 @@ leave(struct server *server)
     return false;
 }
 
-/* With all connections in use, or no descriptor left, newcomers wait in the listening socket's
- * queue. */
+/* With all connections of a kind in use, or no descriptor left, newcomers wait in the listening
+ * socket's queue. */
 static void
 watch_listener(struct server *server)
 {
-    bool full = http_connection_count(server->turn.http) >= HTTP_MAX_CONNECTIONS;
     bool resting = server->accept_at_ns > util_now_ns();
+    bool local = !resting && !http_is_full(server->turn.http, HTTP_PEER_LOCAL);
+    bool tcp = !resting && !http_is_full(server->turn.http, HTTP_PEER_TCP);
 
-    if (full || resting) {
+    if (!local)
         (void)loop_remove(server->turn.epoll_fd, &server->listener);
-        (void)loop_remove(server->turn.epoll_fd, &server->tcp);
-        return;
-    }
-    if (server->listener.fd < 0)
+    else if (server->listener.fd < 0)
         (void)loop_add(server->turn.epoll_fd, &server->listener, server->place->listen_fd,
                        EPOLLIN);
-    if (server->tcp_fd >= 0 && server->tcp.fd < 0)
+    if (!tcp)
+        (void)loop_remove(server->turn.epoll_fd, &server->tcp);
+    else if (server->tcp_fd >= 0 && server->tcp.fd < 0)
         (void)loop_add(server->turn.epoll_fd, &server->tcp, server->tcp_fd, EPOLLIN);
 }
 

@@ -62,25 +62,39 @@ send_unavailable(struct request *request)
     send_answer(request, &answer);
 }
 
+static struct api_request
+describe(const struct turn *turn, const struct request *request)
+{
+    return (struct api_request){.method = request->method,
+                                .path = request->path,
+                                .body = buf_str(&request->body),
+                                .body_len = request->body.len,
+                                .wait_sec_text = request->wait_sec_text,
+                                .repo_root = request->repo_root,
+                                .may_wait = !request->waited,
+                                .site = &turn->site,
+                                .remote = {.is_tcp = request->is_tcp,
+                                           .is_reviewer = request->is_reviewer,
+                                           .authorization = request->authorization,
+                                           .host = request->host,
+                                           .origin = request->origin}};
+}
+
+bool
+turn_admits(void *arg, const struct request *request)
+{
+    struct api_request in = describe(arg, request);
+
+    return api_is_admitted(&in);
+}
+
 /* ---- inside the transaction ---- */
 
 static struct handled *
 handle_request(struct turn *turn, struct request *request)
 {
     struct engine *engine = &turn->engine;
-    struct api_request in = {.method = request->method,
-                             .path = request->path,
-                             .body = buf_str(&request->body),
-                             .body_len = request->body.len,
-                             .wait_sec_text = request->wait_sec_text,
-                             .repo_root = request->repo_root,
-                             .may_wait = !request->waited,
-                             .site = &turn->site,
-                             .remote = {.is_tcp = request->is_tcp,
-                                        .is_reviewer = request->is_reviewer,
-                                        .authorization = request->authorization,
-                                        .host = request->host,
-                                        .origin = request->origin}};
+    struct api_request in = describe(turn, request);
     struct handled *handled = calloc(1, sizeof *handled);
     size_t effects = engine->effect_count;
     bool keep;

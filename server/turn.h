@@ -27,6 +27,8 @@ struct turn {
     int64_t retry_at_ns; /* after a failed commit; 0: none failed */
 };
 
+/* Whether the request may be read to its end; arg: the turn. */
+bool turn_admits(void *arg, const struct request *request);
 bool turn_has_work(const struct turn *turn);
 int64_t turn_deadline_ns(const struct turn *turn);
 void turn_run(struct turn *turn);

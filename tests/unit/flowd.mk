@@ -7,6 +7,7 @@ flowd_process_tests = \
 	tests/process/test_flowd_codex.py \
 	tests/process/test_flowd_codex_end.py \
 	tests/process/test_flowd_command.py \
+	tests/process/test_flowd_crowd.py \
 	tests/process/test_flowd_disk.py \
 	tests/process/test_flowd_end.py \
 	tests/process/test_flowd_kcap.py \

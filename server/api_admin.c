@@ -9,7 +9,7 @@
 #include "server/api_internal.h"
 #include "server/util.h"
 
-#define MAX_RUNS 200
+#define MAX_RUNS 200 /* in one list */
 
 struct listing {
     struct api_call *call;
@@ -31,28 +31,52 @@ static int
 list_run(void *arg, const struct flow *flow)
 {
     struct listing *listing = arg;
+    struct store *store = listing->call->engine->store;
     struct round newest = {0};
+    struct participant who = {0};
     cJSON *item = add_item(listing);
     int r = item ? api_add_run(listing->call, item, flow) : -ENOMEM;
 
     if (r < 0)
         return r;
-    r = store_get_newest_round(listing->call->engine->store, flow->id, &newest);
+    r = store_get_newest_short_round(store, flow->id, &newest);
     if (r == 0)
         r = api_add_round(listing->call, item, &newest);
-    cJSON_DeleteItemFromObject(item, "round_result_text"); /* it may be long */
+    if (r == 0)
+        r = store_get_participant(store, flow->id, newest.role, &who);
+    if (r == 0 && !json_add_str(item, "round_vendor", who.vendor))
+        r = -ENOMEM;
+    participant_fini(&who);
     round_fini(&newest);
     return r == -ENOENT ? 0 : r;
 }
 
 static int
-list_runs(struct api_call *call)
+list_some(struct api_call *call, bool also_ended)
 {
     struct listing listing = {.call = call,
                               .list = cJSON_AddArrayToObject(call->result, "runs")};
+    int r = listing.list ? store_each_flow(call->engine->store, also_ended, MAX_RUNS + 1,
+                                           list_run, &listing)
+                         : -ENOMEM;
 
-    return listing.list ? store_each_flow(call->engine->store, MAX_RUNS, list_run, &listing)
-                        : -ENOMEM;
+    if (r == 0 && cJSON_GetArraySize(listing.list) > MAX_RUNS) {
+        cJSON_DeleteItemFromArray(listing.list, MAX_RUNS);
+        r = cJSON_AddTrueToObject(call->result, "has_more") ? 0 : -ENOMEM;
+    }
+    return r;
+}
+
+static int
+list_open(struct api_call *call)
+{
+    return list_some(call, false);
+}
+
+static int
+list_all(struct api_call *call)
+{
+    return list_some(call, true);
 }
 
 static int
@@ -130,7 +154,8 @@ show_server(struct api_call *call)
 
 const struct api_route api_admin_routes[] = {
     {"GET", "/api/flowd/status", false, show_server},
-    {"GET", "/api/flowd/runs", false, list_runs},
+    {"GET", "/api/flowd/runs", false, list_all},
+    {"GET", "/api/flowd/open-runs", false, list_open},
     {"GET", "/api/flowd/runs/*", false, show_run},
     {NULL, NULL, false, NULL},
 };

@@ -110,7 +110,7 @@ add_repo_paths(struct api_call *call, cJSON *daemon)
     if (asked && asked[0] == '/' && stat(asked, &st) == 0 && S_ISDIR(st.st_mode) &&
         !add_text(seen.list, asked))
         return -ENOMEM;
-    return store_each_flow(call->engine->store, 100, add_path, &seen);
+    return store_each_flow(call->engine->store, true, 100, add_path, &seen);
 }
 
 static int

@@ -89,14 +89,6 @@ show_status(const struct place *place, int argc, char **argv, struct buf *error)
 
 /* ---- list ---- */
 
-static bool
-has_ended(const cJSON *run)
-{
-    const char *status = json_str(run, "status");
-
-    return status && (strcmp(status, "closed") == 0 || strcmp(status, "failed") == 0);
-}
-
 static const char *
 or_dash(const char *text)
 {
@@ -108,7 +100,9 @@ put_run(const cJSON *run)
 {
     AUTO_BUF struct buf title = BUF_INIT((size_t)32 << 20);
     const char *words = or_dash(json_str(run, "target_title"));
-    const cJSON *who = cJSON_GetArrayItem(json_get(run, "participants"), 0);
+    const char *first =
+        json_str(cJSON_GetArrayItem(json_get(run, "participants"), 0), "vendor");
+    const char *vendor = json_str(run, "round_vendor");
     const char *state = json_str(run, "reviewer_state");
     char times[64] = "-";
 
@@ -119,7 +113,7 @@ put_run(const cJSON *run)
                        (long long)number(run, "round_silence_ms") / 1000);
     (void)printf("%-32s %-8s %5lld  %-10s %-10s %-12s %s\n",
                  or_dash(json_str(run, "flow_run_id")), or_dash(json_str(run, "status")),
-                 (long long)number(run, "round_number"), or_dash(json_str(who, "vendor")),
+                 (long long)number(run, "round_number"), or_dash(vendor ? vendor : first),
                  state ? state : or_dash(json_str(run, "round_status")), times,
                  buf_str(&title));
 }
@@ -129,17 +123,16 @@ put_runs(const struct place *place, bool all, struct buf *error)
 {
     AUTO_JSON cJSON *json = NULL;
     const cJSON *run;
-    int r = ask_or_say(place, "/api/flowd/runs", &json, error);
+    int r = ask_or_say(place, all ? "/api/flowd/runs" : "/api/flowd/open-runs", &json, error);
 
     if (r != 0)
         return r;
     (void)printf("%-32s %-8s %5s  %-10s %-10s %-12s %s\n", "RUN", "STATUS", "ROUND", "VENDOR",
                  "STATE", "TIME/SILENT", "TITLE");
-    cJSON_ArrayForEach(run, json_get(json, "runs"))
-    {
-        if (all || !has_ended(run))
-            put_run(run);
-    }
+    cJSON_ArrayForEach(run, json_get(json, "runs")) put_run(run);
+    if (cJSON_IsTrue(json_get(json, "has_more")))
+        (void)printf("(and older ones; %d are shown)\n",
+                     cJSON_GetArraySize(json_get(json, "runs")));
     return 0;
 }
 
@@ -178,12 +171,15 @@ list(const struct place *place, int argc, char **argv, struct buf *error)
 
 /* ---- show, tail ---- */
 
-/* A run's id is never anything but hexadecimal digits. */
 static int
-path_of(const char *prefix, const char *id, const char *suffix, struct buf *ret)
+path_of(const char *prefix, const char *id, const char *suffix, struct buf *ret,
+        struct buf *error)
 {
-    if (strspn(id, "0123456789abcdef") != strlen(id) || strlen(id) > 64)
+    if (strspn(id, "0123456789abcdef") != strlen(id) || strlen(id) > 64 || !id[0]) {
+        buf_adds(error, "a run's id has nothing but the digits 0-9 and a-f (kcap-flowd list "
+                        "shows them)");
         return 2;
+    }
     buf_addf(ret, "%s%s%s", prefix, id, suffix);
     return 0;
 }
@@ -226,7 +222,7 @@ show(const struct place *place, int argc, char **argv, struct buf *error)
     AUTO_BUF struct buf path = BUF_INIT(256);
     AUTO_JSON cJSON *json = NULL;
     const cJSON *item;
-    int r = path_of("/api/flowd/runs/", argv[0], "", &path);
+    int r = path_of("/api/flowd/runs/", argv[0], "", &path, error);
 
     (void)argc;
     if (r == 0)
@@ -260,7 +256,7 @@ static int
 tail(const struct place *place, int argc, char **argv, struct buf *error)
 {
     AUTO_BUF struct buf path = BUF_INIT(256);
-    int r = path_of("/api/flows/", argv[0], "?wait_sec=5", &path);
+    int r = path_of("/api/flows/", argv[0], "?wait_sec=5", &path, error);
 
     (void)argc;
     while (r == 0) {
@@ -271,11 +267,14 @@ tail(const struct place *place, int argc, char **argv, struct buf *error)
             break;
         status = or_dash(json_str(json, "status"));
         state = strcmp(status, "running") == 0 ? json_str(json, "reviewer_state") : NULL;
-        (void)printf("round %lld: %s, %lld s, silent for %lld s\n",
-                     (long long)number(json, "round_number"),
-                     state ? state : or_dash(json_str(json, "round_status")),
-                     (long long)number(json, "round_elapsed_ms") / 1000,
-                     (long long)number(json, "round_silence_ms") / 1000);
+        if (number(json, "round_number") > 0)
+            (void)printf("round %lld: %s, %lld s, silent for %lld s\n",
+                         (long long)number(json, "round_number"),
+                         state ? state : or_dash(json_str(json, "round_status")),
+                         (long long)number(json, "round_elapsed_ms") / 1000,
+                         (long long)number(json, "round_silence_ms") / 1000);
+        else
+            (void)printf("no round yet, %s\n", status);
         if (strcmp(status, "running") != 0) {
             put_line("reason: ", json_str(json, "round_reason"));
             put_text(json_str(json, "round_result_text"));
@@ -326,6 +325,10 @@ backup(const struct place *place, int argc, char **argv, struct buf *error)
     (void)umask(077);
     if (access(argv[0], F_OK) == 0) {
         buf_addf(error, "%s is there already", argv[0]);
+        return 1;
+    }
+    if (access(place->store_path, F_OK) < 0 && errno == ENOENT) {
+        buf_addf(error, "there is no store in %s: no kcap-flowd has run there", place->dir);
         return 1;
     }
     r = sqlite3_open_v2(place->store_path, &db, SQLITE_OPEN_READWRITE, NULL);

@@ -18,9 +18,12 @@
 #define PARTICIPANT_COLUMNS                                                         \
     "flow_id, role, vendor, model, agent_id, prompt, workspace, applied_workspace," \
     " fallback_reason, dir, env_names FROM participants "
-#define ROUND_COLUMNS                                                                    \
-    "id, flow_id, role, token, context, instructions, status, result_kind, result_text," \
-    " reason, reason_code, memory, number, silence_ms, elapsed_ms, started_ms FROM rounds "
+#define ROUND_COLUMNS_AND(CONTEXT, INSTRUCTIONS, RESULT)                                    \
+    "id, flow_id, role, token, " CONTEXT ", " INSTRUCTIONS ", status, result_kind, " RESULT \
+    ", reason, reason_code, memory, number, silence_ms, elapsed_ms, started_ms FROM rounds "
+#define ROUND_COLUMNS ROUND_COLUMNS_AND("context", "instructions", "result_text")
+/* The texts may be megabytes. */
+#define SHORT_ROUND_COLUMNS ROUND_COLUMNS_AND("''", "NULL", "NULL")
 
 /* One whose reviewer is still on record stays until that one's end is seen. */
 #define OLD_FLOWS                                                                       \
@@ -48,6 +51,8 @@ static const char *const queries[Q_COUNT] = {
                             " ORDER BY f.updated_ms DESC, f.started_ms DESC",
     [Q_EACH_FLOW] =
         "SELECT " FLOW_COLUMNS "ORDER BY f.updated_ms DESC, f.started_ms DESC LIMIT ?",
+    [Q_EACH_OPEN_FLOW] = "SELECT " FLOW_COLUMNS "WHERE f.status NOT IN ('closed', 'failed')"
+                         " ORDER BY f.updated_ms DESC, f.started_ms DESC LIMIT ?",
     [Q_EACH_STALE_FLOW] = "SELECT " FLOW_COLUMNS "WHERE f.status = 'waiting'"
                           " ORDER BY f.updated_ms",
     [Q_REMOVE_OLD_MESSAGES] = "DELETE FROM messages WHERE flow_id IN " OLD_FLOWS,
@@ -69,6 +74,8 @@ static const char *const queries[Q_COUNT] = {
     [Q_GET_ROUND] = "SELECT " ROUND_COLUMNS "WHERE id = ?",
     [Q_GET_NEWEST_ROUND] =
         "SELECT " ROUND_COLUMNS "WHERE flow_id = ? ORDER BY number DESC LIMIT 1",
+    [Q_GET_NEWEST_SHORT_ROUND] =
+        "SELECT " SHORT_ROUND_COLUMNS "WHERE flow_id = ? ORDER BY number DESC LIMIT 1",
     [Q_GET_ANSWERED_ROUND] =
         "SELECT " ROUND_COLUMNS "WHERE flow_id = ? AND status IN ('findings', 'clean')"
         " ORDER BY number DESC LIMIT 1",

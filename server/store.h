@@ -119,6 +119,8 @@ int store_set_workspace(struct store *store, const struct participant *who);
 int store_add_round(struct store *store, const struct round *round, int64_t started_ms);
 int store_get_round(struct store *store, const char *id, struct round *ret);
 int store_get_newest_round(struct store *store, const char *flow_id, struct round *ret);
+/* The same without context, instructions and result. */
+int store_get_newest_short_round(struct store *store, const char *flow_id, struct round *ret);
 /* The newest round that a reviewer answered. */
 int store_get_answered_round(struct store *store, const char *flow_id, struct round *ret);
 int store_get_answered_round_of(struct store *store, const char *flow_id, const char *role,
@@ -160,8 +162,8 @@ int store_each_pending_message(struct store *store, const char *flow_id,
  * activity comes first. */
 int store_each_session_flow(struct store *store, const char *session_id,
                             int (*each)(void *arg, const struct flow *flow), void *arg);
-/* The limit newest of all. */
-int store_each_flow(struct store *store, int64_t limit,
+/* The limit newest, of all or of those that have not ended. */
+int store_each_flow(struct store *store, bool also_ended, int64_t limit,
                     int (*each)(void *arg, const struct flow *flow), void *arg);
 /* Open runs in which it is the driver's turn, the longest idle first. */
 int store_each_waiting_flow(struct store *store,

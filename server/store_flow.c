@@ -180,11 +180,11 @@ store_each_session_flow(struct store *store, const char *session_id,
 }
 
 int
-store_each_flow(struct store *store, int64_t limit,
+store_each_flow(struct store *store, bool also_ended, int64_t limit,
                 int (*each)(void *arg, const struct flow *flow), void *arg)
 {
     struct flow_walk walk = {each, arg};
-    sqlite3_stmt *stmt = store_stmt(store, Q_EACH_FLOW);
+    sqlite3_stmt *stmt = store_stmt(store, also_ended ? Q_EACH_FLOW : Q_EACH_OPEN_FLOW);
 
     store_bind_int(stmt, 1, limit);
     return store_run_each(stmt, walk_flow, &walk);

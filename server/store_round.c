@@ -107,6 +107,12 @@ store_get_newest_round(struct store *store, const char *flow_id, struct round *r
 }
 
 int
+store_get_newest_short_round(struct store *store, const char *flow_id, struct round *ret)
+{
+    return get_round(store, Q_GET_NEWEST_SHORT_ROUND, &flow_id, 1, ret);
+}
+
+int
 store_get_answered_round(struct store *store, const char *flow_id, struct round *ret)
 {
     return get_round(store, Q_GET_ANSWERED_ROUND, &flow_id, 1, ret);

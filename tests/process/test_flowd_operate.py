@@ -83,11 +83,28 @@ class Commands(unittest.TestCase):
         out, _ = tail.communicate(timeout=flowd.DEADLINE_SEC)
         self.assertIn("round 1: cancelled", out)
 
+    def test_open_runs_are_not_hidden_by_ended_ones(self):
+        self.flowd.configure(flows={"two": "participants:\n- {role: one, vendor: checklist}\n"
+                                           "- {role: two, vendor: command}\n"})
+        run = self.flowd.start(self.flowd.dir, kind="two")["flow_run_id"]
+        self.assertEqual(command(self.flowd, "tail", run)[1], "no round yet, waiting\n")
+        for _ in range(201):
+            self.flowd.close_run(self.flowd.start(self.flowd.dir, kind="two")["flow_run_id"])
+        out = command(self.flowd, "list")[1]
+        self.assertEqual((len(out.splitlines()), out.count(run)), (2, 1))
+        out = command(self.flowd, "list", "--all")[1]
+        self.assertEqual((len(out.splitlines()), out.count(run)), (202, 0))
+        self.assertIn("and older ones", out.splitlines()[-1])
+        self.flowd.submit(run, participant="two")
+        self.flowd.finished(run)
+        self.assertIn(" command ", command(self.flowd, "list")[1])  # whose round it is
+
     def test_faults(self):
         for words in (("show",), ("show", "../x"), ("show", "a", "b"), ("list", "--x"), ("tail",),
                       ("backup",), ("status", "x")):
             status, _, err = command(self.flowd, *words)
             self.assertEqual((status, len(err.splitlines())), (2, 1), words)
+        self.assertIn("digits", command(self.flowd, "tail", "zzz")[2])
         status, _, err = command(self.flowd, "show", "abc")
         self.assertEqual(status, 1)
         self.assertIn("no run of that id", err)
@@ -113,6 +130,9 @@ class Commands(unittest.TestCase):
         status, _, err = command(self.flowd, "backup", copy)
         self.assertEqual(status, 1)
         self.assertIn("is there already", err)
+        fresh = flowd.Place()
+        self.addCleanup(fresh.remove)
+        self.assertIn("no kcap-flowd has run there", command(fresh, "backup", copy + "2")[2])
         status, _, err = command(self.flowd, "backup", "/no/such/dir/copy")
         self.assertEqual((status, len(err.splitlines())), (1, 1))
 

@@ -320,7 +320,7 @@ become_read(struct reviewer *reviewer, const char *line, size_t len, char **ret_
 
     if (!launch)
         return BECOME_OTHER;
-    reviewer_step(reviewer);
+    reviewer_step(reviewer, "its program to begin", 0);
     if (cJSON_IsArray(json_get(launch, "refused"))) {
         refuse_launch(reviewer, json_get(launch, "refused"));
         return BECOME_REFUSED;

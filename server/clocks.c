@@ -76,8 +76,9 @@ limit(const struct watch *watch, int which, int64_t *ret_at_ns)
         return (struct watch_end){"foreground_ceiling", clocks->foreground_ceiling_sec};
     default:
         if (watch->in_handshake) {
-            *ret_at_ns = watch->step_ns + clocks->handshake_sec * UTIL_SEC_NS;
-            return (struct watch_end){"handshake_timeout", clocks->handshake_sec};
+            int64_t sec = clocks->handshake_sec + watch->step_more_sec;
+            *ret_at_ns = watch->step_ns + sec * UTIL_SEC_NS;
+            return (struct watch_end){"handshake_timeout", sec};
         }
         *ret_at_ns =
             watch->ceilings_only ? UTIL_NEVER : watch->sign_ns + idle_sec(watch) * UTIL_SEC_NS;

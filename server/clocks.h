@@ -44,8 +44,9 @@ void clocks_overlay(struct clocks *base, const struct clocks *over);
 struct watch {
     struct clocks clocks;
     int64_t began_ns;
-    int64_t sign_ns; /* the last sign of life */
-    int64_t step_ns; /* the last step of the handshake */
+    int64_t sign_ns;       /* the last sign of life */
+    int64_t step_ns;       /* the last step of the handshake */
+    int64_t step_more_sec; /* what the next may take beyond handshake_sec */
     bool in_handshake;
     bool ceilings_only;           /* silence says nothing */
     unsigned mcp_calls, commands; /* open now */

@@ -160,26 +160,40 @@ see_children(struct codex_track *track, struct span item)
 /* ---- items ---- */
 
 static void
-open_item(struct codex_track *track, struct span item)
+open_item(struct codex_track *track, size_t thread, struct span item)
 {
+    struct track_item *place = &track->items[track->item_count];
     struct span type = span_get(item, "type");
     bool is_mcp_call = span_is(type, "mcpToolCall");
     bool is_command = span_is(type, "commandExecution");
 
     if ((!is_mcp_call && !is_command) || track->item_count == TRACK_MAX_ITEMS ||
-        !copy_id(span_get(item, "id"), track->items[track->item_count].id))
+        !copy_id(span_get(item, "id"), place->id))
         return;
-    track->items[track->item_count++].is_mcp_call = is_mcp_call;
+    place->thread = thread;
+    place->is_mcp_call = is_mcp_call;
+    track->item_count++;
 }
 
 static void
-close_item(struct codex_track *track, struct span item)
+close_item(struct codex_track *track, size_t thread, struct span item)
 {
     for (size_t i = 0; i < track->item_count; i++) {
-        if (is_id(span_get(item, "id"), track->items[i].id)) {
+        if (track->items[i].thread == thread &&
+            is_id(span_get(item, "id"), track->items[i].id)) {
             track->items[i] = track->items[--track->item_count];
             return;
         }
+    }
+}
+
+/* What is open when a turn is interrupted is never completed. */
+static void
+close_items_of(struct codex_track *track, size_t thread)
+{
+    for (size_t i = track->item_count; i-- > 0;) {
+        if (track->items[i].thread == thread)
+            track->items[i] = track->items[--track->item_count];
     }
 }
 
@@ -220,6 +234,7 @@ enum track_sign
 track_read(struct codex_track *track, const char *method, struct span params)
 {
     struct span item = span_get(params, "item");
+    size_t thread;
 
     if (strcmp(method, "turn/started") == 0)
         see_turn(track, params);
@@ -228,7 +243,9 @@ track_read(struct codex_track *track, const char *method, struct span params)
         return is_our_thread(track, params) ? TRACK_CLOSED : TRACK_NOTHING;
     if (!is_ours(track, params))
         return TRACK_NOTHING;
+    thread = (size_t)(find_thread(track, span_get(params, "threadId")) - track->threads);
     if (strcmp(method, "turn/completed") == 0) {
+        close_items_of(track, thread);
         if (!is_our_thread(track, params))
             return TRACK_ALIVE; /* a thread of it came to its end */
         return track_turn(track)[0] ? TRACK_ENDED : TRACK_NOTHING;
@@ -240,10 +257,10 @@ track_read(struct codex_track *track, const char *method, struct span params)
     }
     if (strcmp(method, "item/started") == 0) {
         see_children(track, item);
-        open_item(track, item);
+        open_item(track, thread, item);
     } else if (strcmp(method, "item/completed") == 0) {
         see_children(track, item);
-        close_item(track, item);
+        close_item(track, thread, item);
     }
     return is_proof(method) ? TRACK_ALIVE : TRACK_NOTHING;
 }

@@ -23,6 +23,7 @@ struct track_thread {
 
 struct track_item {
     char id[TRACK_MAX_ID + 1];
+    size_t thread;    /* whose it is: its place in threads */
     bool is_mcp_call; /* else a command */
 };
 

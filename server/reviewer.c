@@ -177,6 +177,7 @@ reviewer_new(struct reviewers *reviewers, const struct vendor *vendor, struct as
     reviewer->linger_until_ns = reviewer->later_ns = UTIL_NEVER;
     watch_begin(&reviewer->watch, &reviewer->job.clocks, util_now_ns());
     reviewer->watch.in_handshake = vendor->open != NULL;
+    reviewer->step = "its launch, in which the agent is asked for its MCP servers";
     reviewer->watch.ceilings_only = vendor->shows_nothing;
     return reviewer;
 }

@@ -22,6 +22,7 @@ struct reviewer {
     struct pipes pipes;
     struct buf output; /* the line being read; without vendor->line all of it */
     bool ready;        /* it can take a turn */
+    const char *step;  /* of the handshake: what is waited for */
     int64_t later_ns;  /* UTIL_NEVER: the vendor wants nothing */
 
     bool has_job;

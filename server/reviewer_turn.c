@@ -75,9 +75,11 @@ reviewer_end_input(struct reviewer *reviewer)
 }
 
 void
-reviewer_step(struct reviewer *reviewer)
+reviewer_step(struct reviewer *reviewer, const char *next, int64_t more_sec)
 {
+    reviewer->step = next;
     reviewer->watch.step_ns = util_now_ns();
+    reviewer->watch.step_more_sec = more_sec;
 }
 
 void
@@ -185,7 +187,12 @@ give_up(struct reviewer *reviewer, struct watch_end end)
     AUTO_BUF struct buf reason = BUF_INIT(MAX_REASON);
 
     buf_addf(&reason, "%s (%lld s)", end.code, (long long)end.sec);
-    if (reviewer->explained.len > 0)
+    if (reviewer->watch.in_handshake)
+        buf_addf(&reason,
+                 ": waited in vain for %s; where that takes longer, raise handshake_sec in "
+                 "flowd.json",
+                 reviewer->step);
+    else if (reviewer->explained.len > 0)
         buf_addf(&reason, ": %s", buf_str(&reviewer->explained));
     log_line("round %s: %s", reviewer->job.round.id, buf_str(&reason));
     ladder_begin(reviewer, &(struct loss){.result_text = ROUND_TEXT_STOPPED,

@@ -107,8 +107,9 @@ const struct buf *reviewer_output(const struct reviewer *reviewer);
 void reviewer_send(struct reviewer *reviewer, const void *bytes, size_t len);
 void reviewer_end_input(struct reviewer *reviewer);
 
-/* A step of the handshake is done. */
-void reviewer_step(struct reviewer *reviewer);
+/* A step of the handshake is done. next: what is waited for now, a constant; it may take
+ * more_sec longer than handshake_sec. */
+void reviewer_step(struct reviewer *reviewer, const char *next, int64_t more_sec);
 void reviewer_ready(struct reviewer *reviewer);
 /* Has the vendor's later called once, so much later. */
 void reviewer_later(struct reviewer *reviewer, int64_t ms);

@@ -197,7 +197,7 @@ answered(struct reviewer *reviewer, struct span response)
     if (!span_is(span_get(response, "request_id"), claude->asked_id))
         return;
     if (claude->stage == STAGE_INITIALIZE && good) {
-        reviewer_step(reviewer);
+        reviewer_step(reviewer, "its MCP servers (mcp_status)", 0);
         claude->stage = STAGE_SERVERS;
         ask_for_servers(reviewer);
     } else if (claude->stage == STAGE_SERVERS && good) {
@@ -378,6 +378,7 @@ read_line(struct reviewer *reviewer, const char *line, size_t len)
         if (become_read(reviewer, line, len, &claude->server) != BECOME_DONE)
             return;
         claude->stage = STAGE_INITIALIZE;
+        reviewer_step(reviewer, "the answer to initialize", 0);
         send_control(reviewer, "initialize");
         return;
     }

@@ -24,6 +24,8 @@
 #define RESULT_TOOL "submit_review_result"
 
 /* What is done now; each but the last two is a request that is not answered yet. */
+#define SERVER_START_SEC 10 /* Codex's own limit for the start of our MCP server */
+
 enum stage {
     STAGE_LAUNCH,
     STAGE_INITIALIZE,
@@ -93,6 +95,7 @@ send_initialize(struct reviewer *reviewer)
     (void)json_add_str(client, "name", "kcap-flowd");
     (void)json_add_str(client, "version", PACKAGE_VERSION);
     codex->stage = STAGE_INITIALIZE;
+    reviewer_step(reviewer, "the answer to initialize", 0);
     codex->asked_id = send_request(reviewer, "initialize", params);
 }
 
@@ -111,6 +114,7 @@ send_thread_start(struct reviewer *reviewer)
     (void)cJSON_AddTrueToObject(params, "ephemeral");
     (void)json_add_str(params, "model", job->who.model);
     codex->stage = STAGE_THREAD;
+    reviewer_step(reviewer, "the answer to thread/start", SERVER_START_SEC);
     codex->asked_id = send_request(reviewer, "thread/start", params);
 }
 
@@ -122,6 +126,7 @@ send_servers_question(struct reviewer *reviewer)
 
     (void)json_add_str(params, "threadId", track_root(&codex->track));
     codex->stage = STAGE_SERVERS;
+    reviewer_step(reviewer, "the answer to mcpServerStatus/list", 0);
     codex->asked_id = send_request(reviewer, "mcpServerStatus/list", params);
 }
 
@@ -263,7 +268,6 @@ answered(struct reviewer *reviewer, struct span message)
         turn_start_answered(reviewer, result, error);
         return;
     }
-    reviewer_step(reviewer);
     if (codex->stage == STAGE_INITIALIZE && !error.p)
         send_thread_start(reviewer);
     else if (codex->stage == STAGE_THREAD && !error.p &&

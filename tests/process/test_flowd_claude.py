@@ -51,7 +51,7 @@ class Claude(flowd.AgentTest):
 
     def test_but_not_for_ever(self):
         self.begin(how={"status": [[dict(OURS, status="pending")]]}, handshake_sec=3)
-        self.failed(self.result(CLEAN), "unclear", "handshake_timeout")
+        self.failed(self.result(CLEAN), "unclear", "handshake_timeout", "mcp_status", "raise handshake_sec")
         self.assertEqual(self.users(), [])
         self.all_gone()
 

@@ -168,11 +168,12 @@ class Codex(CodexTest):
         self.all_gone()
 
     def test_handshake_has_a_clock(self):
-        for method in ("initialize", "thread/start", "mcpServerStatus/list"):
+        for method, sec in (("initialize", 3), ("thread/start", 13), ("mcpServerStatus/list", 3)):
             with self.subTest(method):
                 self.begin(how={"silent_at": method}, handshake_sec=3)
                 run = self.run_id(CLEAN)
-                self.failed(self.flowd.finished(run), "unclear", "handshake_timeout", "(3 s)")
+                self.failed(self.flowd.finished(run), "unclear", "handshake_timeout", "(%d s)" % sec,
+                            "the answer to " + method, "raise handshake_sec")
                 self.all_gone()
 
     def test_program_that_is_no_codex(self):

@@ -132,15 +132,22 @@ START_TEST(children)
 END_TEST
 
 static void
-item(const char *method, const char *type, const char *id)
+item_of(const char *thread, const char *turn, const char *method, const char *type,
+        const char *id)
 {
     char params[256];
 
     (void)snprintf(params, sizeof params,
-                   "{\"threadId\":\"root\",\"turnId\":\"t1\",\"item\":{\"type\":\"%s\",\"id\":"
+                   "{\"threadId\":\"%s\",\"turnId\":\"%s\",\"item\":{\"type\":\"%s\",\"id\":"
                    "\"%s\"}}",
-                   type, id);
+                   thread, turn, type, id);
     (void)tell(method, params);
+}
+
+static void
+item(const char *method, const char *type, const char *id)
+{
+    item_of("root", "t1", method, type, id);
 }
 
 START_TEST(open_items)
@@ -160,6 +167,28 @@ START_TEST(open_items)
     track_begin_turn(&track); /* what was interrupted is never completed */
     track_count_open(&track, &mcp_calls, &commands);
     ck_assert_uint_eq(mcp_calls + commands, 0);
+}
+END_TEST
+
+START_TEST(a_child_that_is_interrupted_leaves_nothing_open)
+{
+    unsigned mcp_calls, commands;
+
+    begin();
+    (void)tell("turn/started",
+               "{\"threadId\":\"a\",\"turn\":{\"id\":\"ta\",\"rootTurnId\":\"t1\"}}");
+    item("item/started", "commandExecution", "1");
+    item_of("a", "ta", "item/started", "commandExecution", "1"); /* the same id, its own */
+    item_of("a", "ta", "item/started", "mcpToolCall", "2");
+    item_of("a", "ta", "item/completed", "commandExecution", "1");
+    track_count_open(&track, &mcp_calls, &commands);
+    ck_assert_uint_eq(mcp_calls, 1);
+    ck_assert_uint_eq(commands, 1);
+    (void)tell("turn/completed",
+               "{\"threadId\":\"a\",\"turn\":{\"id\":\"ta\",\"status\":\"interrupted\"}}");
+    track_count_open(&track, &mcp_calls, &commands);
+    ck_assert_uint_eq(mcp_calls, 0);
+    ck_assert_uint_eq(commands, 1);
 }
 END_TEST
 
@@ -207,6 +236,7 @@ add_tests(TCase *tests)
     tcase_add_test(tests, nothing_ends_a_turn_that_has_no_id);
     tcase_add_test(tests, children);
     tcase_add_test(tests, open_items);
+    tcase_add_test(tests, a_child_that_is_interrupted_leaves_nothing_open);
     tcase_add_test(tests, floods_of_items_and_threads_are_held);
     tcase_add_test(tests, ids_that_are_none);
 }

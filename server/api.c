@@ -30,6 +30,8 @@ static const struct {
      "The run has failed; its status says why. Close it and start a new one."},
     {ENGINE_TOO_MANY_MESSAGES, 429, "too_many_messages",
      "The driver has not read the last 100 messages yet. Put what is left into the result."},
+    {ENGINE_MESSAGE_ID_IN_USE, 409, "message_id_in_use",
+     "Another message of this run has that message_id; send this one with a new id."},
     {ENGINE_PARTICIPANT_NEEDED, 400, "participant_required",
      "The run has several participants: name the one that is meant in \"participant\"."},
     {ENGINE_ROUND_IN_PROGRESS, 409, "round_in_progress",

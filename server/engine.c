@@ -420,38 +420,55 @@ count_message(void *arg, const struct message *message)
     return 0;
 }
 
+/* Whether the message is on record: 1, 0, or ENGINE_MESSAGE_ID_IN_USE when its id is another's.
+ */
+static int
+has_message(struct engine *engine, const struct message *message)
+{
+    struct message earlier = {0};
+    int r = store_get_message(engine->store, message->flow_id, message->id, &earlier);
+
+    if (r == 0)
+        r = strcmp(earlier.role, message->role) == 0 && strcmp(earlier.text, message->text) == 0
+                ? 1
+                : ENGINE_MESSAGE_ID_IN_USE;
+    message_fini(&earlier);
+    return r == -ENOENT ? 0 : r;
+}
+
 int
 engine_message(struct engine *engine, const char *agent_id, const char *message_id,
                const char *text)
 {
     struct participant who = {0};
     struct flow flow = {0};
+    struct message message = {0};
     int r = get_agent(engine, agent_id, &who, &flow), count = 0;
 
+    if (r == 0)
+        r = copy_text(flow.id, &message.flow_id);
+    if (r == 0)
+        r = copy_text(who.role, &message.role);
+    if (r == 0)
+        r = copy_text(message_id, &message.id);
+    if (r == 0)
+        r = copy_text(text, &message.text);
+    if (r == 0)
+        r = has_message(engine, &message);
     if (r == 0 && has_ended(&flow))
         r = ENGINE_RUN_CLOSED;
     if (r == 0)
         r = store_each_pending_message(engine->store, flow.id, count_message, &count);
     if (r == 0 && count >= ENGINE_MAX_MESSAGES)
         r = ENGINE_TOO_MANY_MESSAGES;
-    if (r == 0) {
-        char *id = NULL, *copy = NULL;
-        r = copy_text(message_id, &id);
-        if (r == 0)
-            r = copy_text(text, &copy);
-        if (r == 0) {
-            const struct message message = {
-                .flow_id = flow.id, .role = who.role, .id = id, .text = copy};
-            r = store_add_message(engine->store, &message, util_wall_ms());
-        }
-        free(id);
-        free(copy);
-    }
+    if (r == 0)
+        r = store_add_message(engine->store, &message, util_wall_ms());
     if (r == 0)
         r = note(engine, EFFECT_CHANGED, flow.id);
+    message_fini(&message);
     flow_fini(&flow);
     participant_fini(&who);
-    return r;
+    return r > 0 ? 0 : r;
 }
 
 int

@@ -93,8 +93,10 @@ static const char *const queries[Q_COUNT] = {
     [Q_GET_FLOW_COST] = "SELECT sum(cost_microusd) FROM rounds WHERE flow_id = ?",
     [Q_EACH_OPEN_ROUND] = "SELECT " ROUND_COLUMNS "WHERE ended_ms IS NULL AND status = ?",
     [Q_EACH_ROUND] = "SELECT " ROUND_COLUMNS "WHERE flow_id = ? ORDER BY number",
-    [Q_ADD_MESSAGE] = "INSERT OR IGNORE INTO messages (flow_id, role, id, text, sent_ms)"
+    [Q_ADD_MESSAGE] = "INSERT INTO messages (flow_id, role, id, text, sent_ms)"
                       " VALUES (?, ?, ?, ?, ?)",
+    [Q_GET_MESSAGE] =
+        "SELECT flow_id, role, id, text FROM messages WHERE flow_id = ? AND id = ?",
     [Q_ACK_MESSAGE] = "UPDATE messages SET acked = 1 WHERE flow_id = ? AND id = ?",
     [Q_EACH_MESSAGE] = "SELECT flow_id, role, id, text FROM messages WHERE flow_id = ?"
                        " AND acked = 0 ORDER BY sent_ms, rowid",

@@ -80,6 +80,7 @@ struct launch {
 void flow_fini(struct flow *flow);
 void participant_fini(struct participant *who);
 void round_fini(struct round *round);
+void message_fini(struct message *message);
 void launch_fini(struct launch *launch);
 
 /* Returns 0 or a negative number, with a line for people in error. */
@@ -139,6 +140,8 @@ int store_get_flow_cost(struct store *store, const char *flow_id, int64_t *ret_m
 
 /* A message with the same flow and id is not added again. */
 int store_add_message(struct store *store, const struct message *message, int64_t sent_ms);
+int store_get_message(struct store *store, const char *flow_id, const char *id,
+                      struct message *ret);
 int store_ack_message(struct store *store, const char *flow_id, const char *id);
 
 int store_add_launch(struct store *store, const struct launch *launch);

@@ -49,6 +49,7 @@ enum query {
     Q_EACH_OPEN_ROUND,
     Q_EACH_ROUND,
     Q_ADD_MESSAGE,
+    Q_GET_MESSAGE,
     Q_ACK_MESSAGE,
     Q_EACH_MESSAGE,
     Q_ADD_LAUNCH,

@@ -31,13 +31,14 @@ launch_fini(struct launch *launch)
     *launch = (struct launch){0};
 }
 
-static void
+void
 message_fini(struct message *message)
 {
     free(message->flow_id);
     free(message->role);
     free(message->id);
     free(message->text);
+    *message = (struct message){0};
 }
 
 static int
@@ -274,12 +275,35 @@ struct message_walk {
 };
 
 static int
+read_message(void *arg, sqlite3_stmt *stmt)
+{
+    struct message message = {0}, *ret = arg;
+    char **const texts[] = {&message.flow_id, &message.role, &message.id, &message.text};
+
+    if (store_read_texts(stmt, 0, texts, 4) < 0) {
+        message_fini(&message);
+        return -EIO;
+    }
+    *ret = message;
+    return 0;
+}
+
+int
+store_get_message(struct store *store, const char *flow_id, const char *id, struct message *ret)
+{
+    const char *const keys[] = {flow_id, id};
+    sqlite3_stmt *stmt = store_stmt(store, Q_GET_MESSAGE);
+
+    store_bind_texts(stmt, 1, keys, 2);
+    return store_run_one(stmt, read_message, ret);
+}
+
+static int
 walk_message(void *arg, sqlite3_stmt *stmt)
 {
     const struct message_walk *walk = arg;
     struct message message = {0};
-    char **const texts[] = {&message.flow_id, &message.role, &message.id, &message.text};
-    int r = store_read_texts(stmt, 0, texts, 4);
+    int r = read_message(&message, stmt);
 
     if (r == 0)
         r = walk->each(walk->arg, &message);

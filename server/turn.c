@@ -136,7 +136,7 @@ apply_verdict(struct turn *turn, const struct reviewer_event *event)
     int r = engine_result(&turn->engine, event->agent_id, event->token, event->verdict,
                           event->text);
 
-    if (r > ENGINE_UNKNOWN_FLOW || r < ENGINE_TOO_MANY_MESSAGES)
+    if (r > ENGINE_UNKNOWN_FLOW || r < ENGINE_MESSAGE_ID_IN_USE)
         return r;
     log_line("round %s: a result on standard output came too late", event->round_id);
     return 0;

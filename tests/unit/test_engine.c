@@ -471,6 +471,8 @@ START_TEST(messages_wait_until_they_are_acknowledged)
         ck_assert_int_eq(engine_message(&engine, who.agent_id, id, "x"), 0);
     }
     ck_assert_int_eq(engine_message(&engine, who.agent_id, "3", "x"), ENGINE_TOO_MANY_MESSAGES);
+    ck_assert_int_eq(engine_message(&engine, who.agent_id, "2", "two"), 0); /* it is there */
+    ck_assert_int_eq(engine_message(&engine, who.agent_id, "2", "x"), ENGINE_MESSAGE_ID_IN_USE);
     ck_assert_int_eq(engine_close(&engine, flow.id, &closed), 0);
     flow_fini(&closed);
     ck_assert_int_eq(engine_message(&engine, who.agent_id, "3", "x"), ENGINE_RUN_CLOSED);
@@ -494,6 +496,22 @@ START_TEST(several_participants_begin_without_a_round)
     ck_assert_int_eq(store_get_participant(engine.store, flow.id, "reviewer", &author), 0);
     ck_assert_int_eq(engine_result(&engine, author.agent_id, begun.token, "clean", NULL), 0);
     participant_fini(&author);
+}
+END_TEST
+
+START_TEST(a_message_id_belongs_to_one_participant)
+{
+    struct participant writer = {0};
+
+    start_yaml("participants: [{role: author}, {role: reviewer}]");
+    ck_assert_int_eq(store_get_participant(engine.store, flow.id, "reviewer", &writer), 0);
+    ck_assert_int_eq(engine_message(&engine, writer.agent_id, "1", "one"), 0);
+    participant_fini(&writer);
+    ck_assert_int_eq(store_get_participant(engine.store, flow.id, "author", &writer), 0);
+    ck_assert_int_eq(engine_message(&engine, writer.agent_id, "1", "one"),
+                     ENGINE_MESSAGE_ID_IN_USE);
+    participant_fini(&writer);
+    ck_assert_int_eq(pending_messages(), 1);
 }
 END_TEST
 
@@ -550,6 +568,7 @@ add_tests(TCase *tests)
 {
     tcase_add_test(tests, messages_wait_until_they_are_acknowledged);
     tcase_add_test(tests, several_participants_begin_without_a_round);
+    tcase_add_test(tests, a_message_id_belongs_to_one_participant);
     tcase_add_test(tests, rounds_are_limited);
     tcase_add_test(tests, a_spent_budget_fails_the_run);
     tcase_add_test(tests, idle_runs_are_closed);

@@ -116,6 +116,7 @@ read_usd(struct reader *reader, const char *key, const yaml_node_t *value, int64
     for (size_t i = 0; ok && i < len; i++)
         whole = whole * 10 + (text[i] - '0');
     if (ok && text[len] == '.') {
+        ok = text[len + 1] != '\0';
         for (len++; text[len] >= '0' && text[len] <= '9' && unit > 1; len++) {
             unit /= 10;
             part += (text[len] - '0') * unit;

@@ -41,25 +41,45 @@ free_ids(struct id_list *list)
     free(list->ids);
 }
 
+/* By whether their turn has begun. */
+struct open_rounds {
+    struct id_list begun, queued;
+};
+
 static int
 collect_round(void *arg, const struct round *round)
 {
-    return keep_id(arg, round->id);
+    struct open_rounds *rounds = arg;
+
+    return keep_id(round->memory ? &rounds->begun : &rounds->queued, round->id);
+}
+
+static int
+lose_all(struct engine *engine, const struct id_list *list, const char *reason)
+{
+    const struct loss loss = {
+        .result_text = ROUND_TEXT_DIED, .code = "server_restart", .reason = reason};
+    int r = 0;
+
+    for (size_t i = 0; i < list->count && r == 0; i++)
+        r = engine_round_lost(engine, list->ids[i], &loss);
+    return r;
 }
 
 int
 engine_recover(struct engine *engine)
 {
-    static const struct loss loss = {.result_text = ROUND_TEXT_DIED,
-                                     .code = "server_restart",
-                                     .reason =
-                                         "kcap-flowd ended while the reviewer was at work"};
-    struct id_list list = {0};
-    int r = store_each_open_round(engine->store, ROUND_RUNNING, collect_round, &list);
+    struct open_rounds rounds = {.begun = {0}};
+    int r = store_each_open_round(engine->store, ROUND_RUNNING, collect_round, &rounds);
 
-    for (size_t i = 0; i < list.count && r == 0; i++)
-        r = engine_round_lost(engine, list.ids[i], &loss);
-    free_ids(&list);
+    if (r == 0)
+        r = lose_all(engine, &rounds.begun, "kcap-flowd ended while the reviewer was at work");
+    if (r == 0)
+        r = lose_all(engine, &rounds.queued,
+                     "kcap-flowd ended while the round waited for its turn: no reviewer has "
+                     "seen it");
+    free_ids(&rounds.begun);
+    free_ids(&rounds.queued);
     return r;
 }
 

@@ -4,6 +4,7 @@
 #include "server/launch.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,12 +62,13 @@ launcher_fini(struct launcher *launcher)
 
 static void
 note_failure(struct reviewers *reviewers, const char *round_id, const char *code,
-             const char *reason)
+             const char *reason, bool is_hopeless)
 {
     log_line("round %s: %s", round_id, reason);
-    reviewers_note_lost(
-        reviewers, round_id,
-        &(struct loss){.result_text = ROUND_TEXT_DIED, .code = code, .reason = reason});
+    reviewers_note_lost(reviewers, round_id,
+                        &(struct loss){.result_text = is_hopeless ? NULL : ROUND_TEXT_DIED,
+                                       .code = code,
+                                       .reason = reason});
 }
 
 static int
@@ -90,11 +92,12 @@ launch_add(struct launcher *launcher, struct store *store, struct reviewers *rev
     struct assignment job = {.prompt = NULL};
     int r = load(store, round_id, &job);
 
+    launcher->max_turns = SIZE_MAX; /* it may have been raised meanwhile */
     if (r == 0)
         r = queue_add(&launcher->queue, round_id, job.who.agent_id, job.flow.session_id);
     assignment_fini(&job);
     if (r < 0)
-        note_failure(reviewers, round_id, "internal_error", strerror(-r));
+        note_failure(reviewers, round_id, "internal_error", strerror(-r), false);
 }
 
 size_t
@@ -325,7 +328,9 @@ begin_round(struct launcher *launcher, struct store *store, struct reviewers *re
     if (error.len == 0)
         buf_addf(&error, "the reviewer could not be started: %s",
                  r == -EIO ? store_error(store) : strerror(-r));
-    note_failure(reviewers, queued->round_id, "start_failed", buf_str(&error));
+    /* what is not there, or may not be run, will not be at another try */
+    note_failure(reviewers, queued->round_id, "start_failed", buf_str(&error),
+                 r == -ENOENT || r == -EACCES || r == -ENOEXEC || r == -EINVAL);
     return r;
 }
 
@@ -376,7 +381,7 @@ feed_all(struct launcher *launcher, struct store *store, struct reviewers *revie
             reviewers_feed(reviewers, entry->launch.agent_id);
         } else if (entry->launch.agent_id) {
             note_failure(reviewers, entry->round_id, "store_unavailable",
-                         "the store could not be written when the reviewer was started");
+                         "the store could not be written when the reviewer was started", false);
             reviewers_end(reviewers, entry->launch.agent_id);
         }
         entry_free(entry);
@@ -405,7 +410,7 @@ launch_run(struct launcher *launcher, struct store *store, struct reviewers *rev
     while (count_turns(launcher, reviewers) < launcher->max_turns &&
            (place = queue_choose(&launcher->queue, reviewers)) != NULL) {
         if (r < 0)
-            note_failure(reviewers, (*place)->round_id, "settings", buf_str(&error));
+            note_failure(reviewers, (*place)->round_id, "settings", buf_str(&error), true);
         else if (begin_round(launcher, store, reviewers, &settings, *place) == 1)
             continue;
         queued_free(queue_take(&launcher->queue, place));

@@ -4,10 +4,12 @@
 #include "server/settings.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/atomic.h"
 #include "lib/auto.h"
+#include "lib/jscan.h"
 #include "lib/text.h"
 #include "server/vendor.h"
 
@@ -30,16 +32,20 @@ fail(const char *path, struct buf *error, const char *where, const char *name, c
     return -EINVAL;
 }
 
-/* Whether value is a number from least to most; *ret is written then only. */
-static bool
-read_number(const cJSON *object, const char *name, int64_t least, int64_t most, int64_t *ret)
+static int
+read_number(const char *path, const cJSON *root, const char *name, int64_t least, int64_t most,
+            int64_t *ret, struct buf *error)
 {
+    char what[96];
     int64_t value;
 
-    if (!json_int(object, name, &value) || value < least || value > most)
-        return false;
+    if (!json_int(root, name, &value) || value < least || value > most) {
+        (void)snprintf(what, sizeof what, "must be a whole number from %lld to %lld",
+                       (long long)least, (long long)most);
+        return fail(path, error, "", name, what);
+    }
     *ret = value;
-    return true;
+    return 0;
 }
 
 static bool
@@ -100,18 +106,28 @@ read_vendors(const char *path, const cJSON *vendors, struct buf *error)
     return r;
 }
 
-/* Returns 1 when the member is no clock. */
+/* Returns 1 when the member is no number. */
 static int
-read_clock(const char *path, const cJSON *root, const char *name, struct settings *settings,
-           struct buf *error)
+read_numbers(const char *path, const cJSON *root, const char *name, struct settings *settings,
+             struct buf *error)
 {
+    const struct {
+        const char *name;
+        int64_t most, *place;
+    } others[] = {
+        {"max_reviewers", MAX_REVIEWERS, &settings->max_reviewers},
+        {"idle_ttl_sec", CLOCKS_MAX_SEC, &settings->idle_ttl_sec},
+        {"keep_days", MAX_KEEP_DAYS, &settings->keep_days},
+    };
+
     for (int i = 0; i < CLOCKS_COUNT; i++) {
-        if (strcmp(clocks_names[i].name, name) != 0)
-            continue;
-        if (!read_number(root, name, clocks_names[i].least, CLOCKS_MAX_SEC,
-                         clocks_place(&settings->clocks, i)))
-            return fail(path, error, "", name, "must be a number of seconds");
-        return 0;
+        if (strcmp(clocks_names[i].name, name) == 0)
+            return read_number(path, root, name, clocks_names[i].least, CLOCKS_MAX_SEC,
+                               clocks_place(&settings->clocks, i), error);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (strcmp(others[i].name, name) == 0)
+            return read_number(path, root, name, 1, others[i].most, others[i].place, error);
     }
     return 1;
 }
@@ -121,31 +137,31 @@ read_member(const char *path, const cJSON *root, const cJSON *member, struct set
             struct buf *error)
 {
     const char *name = member->string;
-    int r = read_clock(path, root, name, settings, error);
+    int r = read_numbers(path, root, name, settings, error);
 
     if (r <= 0)
         return r;
     if (strcmp(name, "vendors") == 0)
         return read_vendors(path, member, error);
-    if (strcmp(name, "default_vendor") == 0) {
-        settings->default_vendor = cJSON_GetStringValue(member);
-        return settings->default_vendor && vendor_find(settings->default_vendor)
-                   ? 0
-                   : fail(path, error, "", name, "must name a vendor of this kcap-flowd");
-    }
-    if (strcmp(name, "max_reviewers") == 0)
-        return read_number(root, name, 1, MAX_REVIEWERS, &settings->max_reviewers)
-                   ? 0
-                   : fail(path, error, "", name, "must be a number from 1 to 256");
-    if (strcmp(name, "idle_ttl_sec") == 0)
-        return read_number(root, name, 1, CLOCKS_MAX_SEC, &settings->idle_ttl_sec)
-                   ? 0
-                   : fail(path, error, "", name, "must be a number of seconds");
-    if (strcmp(name, "keep_days") == 0)
-        return read_number(root, name, 1, MAX_KEEP_DAYS, &settings->keep_days)
-                   ? 0
-                   : fail(path, error, "", name, "must be a number of days from 1 to 36500");
-    return fail(path, error, "", name, "is no setting; see kcap-flowd(1)");
+    if (strcmp(name, "default_vendor") != 0)
+        return fail(path, error, "", name, "is no setting; see kcap-flowd(1)");
+    settings->default_vendor = cJSON_GetStringValue(member);
+    return settings->default_vendor && vendor_find(settings->default_vendor)
+               ? 0
+               : fail(path, error, "", name, "must name a vendor of this kcap-flowd");
+}
+
+/* Where the text is no JSON. */
+static int
+line_of_fault(const struct buf *text)
+{
+    struct jscan scan = {.error_at = 0};
+    int line = 1;
+
+    (void)jscan(buf_str(text), text->len, &scan);
+    for (size_t i = 0; i < scan.error_at && i < text->len; i++)
+        line += text->data[i] == '\n' ? 1 : 0;
+    return line;
 }
 
 static int
@@ -163,10 +179,12 @@ read_file(const char *path, struct settings *settings, struct buf *error)
         return r;
     }
     settings->json = json_parse(buf_str(&text), text.len, &fault);
-    if (!cJSON_IsObject(settings->json)) {
-        buf_addf(error, "%s: %s", path, fault ? fault : "it must hold one object");
+    if (fault)
+        buf_addf(error, "%s: line %d: %s", path, line_of_fault(&text), fault);
+    else if (!cJSON_IsObject(settings->json))
+        buf_addf(error, "%s: it must hold one object", path);
+    if (!cJSON_IsObject(settings->json))
         return -EINVAL;
-    }
     cJSON_ArrayForEach(member, settings->json)
     {
         if (r == 0)

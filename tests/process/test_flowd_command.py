@@ -161,7 +161,7 @@ class Command(unittest.TestCase):
         status, answer = self.flowd.request("POST", "/api/flows/review/start/v2",
                                             self.flowd.start_body(self.flowd.dir))
         self.assertEqual((status, answer["error"]), (500, "invalid_settings"))
-        self.assertIn('flowd.json: "idle_sec" must be a number of seconds', answer["message"])
+        self.assertIn('flowd.json: "idle_sec" must be a whole number from 1 to ', answer["message"])
 
     def test_environment(self):
         self.begin(env="# of the user\nMY_KEY=s3cret\nOTHER=x\n\nMORE_A=1\n",
@@ -215,11 +215,39 @@ class Command(unittest.TestCase):
         self.flowd.close_run(greedy[2])
         self.assertEqual(self.flowd.status(greedy[1])["round_status"], "cancelled")
 
+    def test_a_raised_limit_counts_from_the_next_round_on(self):
+        self.begin(settings={"max_reviewers": 1})
+        fifo = os.path.join(self.flowd.dir, "gate")
+        os.mkfifo(fifo)
+        busy = self.run_id({"wait": fifo})
+        flowd.until("the first to run", lambda: os.path.exists(fifo + ".hello"))
+        waiting = self.run_id({"say": '{"kind": "clean"}'})
+        self.flowd.configure(dict(json.loads(open(os.path.join(
+            self.flowd.dir, ".config", "kcap", "flowd.json"), encoding="utf-8").read()),
+            max_reviewers=2))
+        self.assertEqual(self.result({"say": '{"kind": "clean"}'})["round_status"], "clean")
+        self.assertEqual(self.flowd.finished(waiting)["round_status"], "clean")
+        self.flowd.close_run(busy)
+
+    def test_a_round_that_waited_when_the_daemon_died(self):
+        self.begin(settings={"max_reviewers": 1})
+        fifo = os.path.join(self.flowd.dir, "gate")
+        os.mkfifo(fifo)
+        busy = self.run_id({"wait": fifo})
+        flowd.until("the first to run", lambda: os.path.exists(fifo + ".hello"))
+        waiting = self.run_id({"say": '{"kind": "clean"}'})
+        self.flowd.kill()
+        served = flowd.Flowd(place=self.flowd)
+        self.flowd.process, self.flowd.reader = served.process, served.reader
+        self.assertIn("while the reviewer was at work", self.flowd.status(busy)["round_reason"])
+        self.assertIn("no reviewer has seen it", self.flowd.status(waiting)["round_reason"])
+
     def test_unusable_command(self):
         self.begin(settings={"vendors": {"command": {"argv": ["/no/such/program"]}}})
         ended = self.result({})
-        self.assertEqual(ended["round_status"], "unclear")
         # valgrind's vfork tells of it by the exit status alone
+        self.assertEqual(ended["round_status"],
+                         "failed" if "cannot be started" in ended["round_reason"] else "unclear")
         self.assertRegex(ended["round_reason"], "/no/such/program cannot be started|exit status 127")
         self.flowd.configure({})
         status, answer = self.flowd.request(
@@ -285,9 +313,9 @@ class Settings(unittest.TestCase):
         place = flowd.Place()
         self.addCleanup(place.remove)
         for text, why in (
-                ("{", "flowd.json: "), ("[]", "one object"), ('{"idle": 1}', '"idle" is no setting'),
-                ('{"idle_sec": "1"}', '"idle_sec" must be'), ('{"handshake_sec": 0}', "seconds"),
-                ('{"max_reviewers": 0}', "from 1 to 256"), ('{"keep_days": 1.5}', "days"),
+                ("{", "flowd.json: line 1: "), ('{\n"idle_sec": 1,\n}', "line 3: "), ("[]", "one object"), ('{"idle": 1}', '"idle" is no setting'),
+                ('{"idle_sec": "1"}', '"idle_sec" must be'), ('{"handshake_sec": 0}', "from 1 to "),
+                ('{"max_reviewers": 0}', "from 1 to 256"), ('{"keep_days": 1.5}', "from 1 to 36500"),
                 ('{"default_vendor": "x"}', '"default_vendor" must name'),
                 ('{"vendors": []}', '"vendors" must be an object'),
                 ('{"vendors": {"x": {}}}', '"x" is no vendor'),
@@ -295,7 +323,7 @@ class Settings(unittest.TestCase):
                 ('{"vendors": {"command": {"argv": [1]}}}', '"argv" must be a list'),
                 ('{"vendors": {"command": {"x": 1}}}', '"x" is not known'),
                 ('{"idle_sec": 1, "idle_sec": 2}', "duplicate"),
-                ('{"foreground_ceiling_sec": -1}', "seconds")):
+                ('{"foreground_ceiling_sec": -1}', "from 0 to ")):
             place.configure(text)
             done = flowd.subprocess.run([flowd.PROGRAM], env=place.env, capture_output=True,
                                         text=True, timeout=flowd.DEADLINE_SEC, check=False)

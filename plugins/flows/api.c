@@ -4,6 +4,7 @@
 #include "api.h"
 
 #include <kcap/http.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #define MAX_LINE        16384u
 #define MAX_PATH_LEN    2048u
 #define MAX_STARTS      3
+#define LONG_BODY_LEN   (1 << 20)
 
 /* Our note in a server's object: which of its members were shortened. */
 #define CUTS "(cuts)"
@@ -224,6 +226,9 @@ receive(void *arg, const char *bytes, size_t len)
         shorten_clear(body);
         return 0;
     }
+    /* every thread's pool keeps what its last long answer took, and there are many threads */
+    if (body->received < LONG_BODY_LEN && body->received + (int64_t)len >= LONG_BODY_LEN)
+        (void)malloc_trim(0);
     return shorten_add(body, bytes, len) ? 0 : -1;
 }
 

@@ -10,7 +10,8 @@
 #include "lib/auto.h"
 #include "messages.h"
 
-#define MAX_NOTE 32768
+#define MAX_NOTE        32768
+#define MAX_EXCERPT_LEN 16384
 
 static const char not_a_failure[] =
     "This is normal: a review takes minutes, and this call ended only because its client lets "
@@ -88,18 +89,36 @@ expect_shown(const struct subject *subject, const struct view *view)
                       view->run_id, view->round, view->run_ended);
 }
 
+/* Beside a result of its own: offset is about that one. */
+static void
+add_excerpt(struct buf *text, const char *heading, const struct api_text *words)
+{
+    size_t len = words->text ? strlen(words->text) : 0, room = MAX_EXCERPT_LEN, kept;
+
+    if (len == 0)
+        return;
+    kept = render_fit(words->text, len, &room);
+    render_words(text, heading, words->text, kept);
+    if (kept < len)
+        buf_adds(text, "[cut]\n");
+}
+
 /* What an earlier round brought must not pass for the answer to this one. */
 static void
 add_previous(struct buf *text, const struct subject *subject, const struct view *view)
 {
+    static const char earlier[] = "The reviewer's words about the earlier round";
+
     if (!view->previous_kind && !view->previous.text)
         return;
     render_line(text, "previous_result_kind", view->previous_kind);
-    if (view->round > 1)
+    if (view->round > 1 && !view->result.text)
         buf_addf(text, "(of a round before round %lld, which has no result)\n",
                  (long long)view->round);
-    render_reviewer(text, subject->family, "The reviewer's words about the earlier round",
-                    &view->previous, view->result.text ? 0 : subject->offset);
+    if (view->result.text)
+        add_excerpt(text, earlier, &view->previous);
+    else
+        render_reviewer(text, subject->family, earlier, &view->previous, subject->offset);
 }
 
 int32_t

@@ -264,6 +264,25 @@ show_remember(const struct subject *subject, const char *run_id, int64_t round, 
                                     .round = round});
 }
 
+/* A wait that outlasted the round it was for: the server shows a later one now. */
+static int32_t
+show_round_waited_for(const struct subject *subject, const struct wait_goal *goal,
+                      const struct wait_end *end)
+{
+    AUTO_BUF struct buf note = BUF_INIT(MAX_ANSWER_TEXT);
+    const struct view *view = &end->view;
+    struct subject noted = *subject;
+
+    if (goal->round > 0 && view->round > goal->round)
+        buf_addf(&note,
+                 "warning: this call waited for round %lld, which the server does not show any "
+                 "more; what follows is of round %lld\n",
+                 (long long)goal->round, (long long)view->round);
+    add_note(&note, subject);
+    noted.note = buf_str(&note);
+    return show_view(&noted, view, end->kind == WAIT_RUN_ENDED && is_failed(view));
+}
+
 int32_t
 show_wait(const struct subject *subject, const struct wait_goal *goal, int64_t since_ns)
 {
@@ -279,7 +298,7 @@ show_wait(const struct subject *subject, const struct wait_goal *goal, int64_t s
         return show_broken(subject, goal->run_id, r);
     if (end.kind == WAIT_FAILED)
         return show_wait_failed(subject, goal, &end, since_ns > 0);
-    return show_view(subject, &end.view, end.kind == WAIT_RUN_ENDED && is_failed(&end.view));
+    return show_round_waited_for(subject, goal, &end);
 }
 
 /* A start or round whose own answer is still out when the window ends. */
@@ -345,6 +364,7 @@ show_done(const struct subject *subject, struct job *job)
         return show_view(subject, &job->view, job->view.run_ended && is_failed(&job->view));
     goal.run_id = job->view.run_id;
     goal.round = job->view.round;
+    goal.role = job->role;
     return show_wait(subject, &goal, job->started_ns);
 }
 

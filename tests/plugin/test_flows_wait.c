@@ -91,13 +91,23 @@ static const struct {
      true,
      "| budget"},
     {"run closed", {{.body = "{\"status\":\"closed\"}"}}, 1, 0, false, "status: closed"},
-    {"a later round",
+    {"a later round, at work",
      {{.body = "{\"status\":\"running\",\"round_number\":2,\"round_status\":"
-               "\"running\"}"}},
+               "\"running\"}",
+       .times = 4},
+      {.body = STATUS_FINDINGS}},
+     5,
+     12000,
+     false,
+     "round_number: 1\n"},
+    {"a later round that is over",
+     {{.body = "{\"status\":\"waiting\",\"round_number\":2,\"round_status\":"
+               "\"clean\"}"}},
      1,
      0,
      false,
-     "round_number: 2"},
+     "warning: this call waited for round 1, which the server does not show any more; what "
+     "follows is of round 2\n"},
     {"reviewer died",
      {{.body = "{\"status\":\"waiting\",\"round_number\":1,\"round_status\":"
                "\"unclear\",\"round_result_text\":\"participant_died\"}"}},

@@ -72,6 +72,19 @@ api_server(struct flows *flows)
     return server.url ? server.url : "";
 }
 
+const char *
+api_server_fault(struct flows *flows)
+{
+    const struct kcap_http *http = find_http(flows);
+    struct kcap_http_server server = {.struct_size = sizeof server};
+
+    if (http)
+        http->server(http, &server);
+    if (server.kind != KCAP_HTTP_SERVER_UNUSABLE)
+        return NULL;
+    return server.error ? server.error : "no usable server";
+}
+
 static int32_t
 set_text(struct api_answer *answer, enum api_kind kind, const char *text)
 {

@@ -8,6 +8,7 @@
 
 #include "ledger.h"
 #include "lib/auto.h"
+#include "lib/text.h"
 #include "messages.h"
 
 #define MAX_NOTE        32768
@@ -67,6 +68,23 @@ show_run_error(const struct subject *subject, const struct head *head, const cha
     buf_adds(&text, error);
     buf_addc(&text, '\n');
     return render_result(subject->flows->host, subject->call, true, head, &text, NULL);
+}
+
+int32_t
+show_no_server(const struct subject *subject, const char *run_id, const char *fault)
+{
+    AUTO_BUF struct buf error = BUF_INIT(MAX_ANSWER_TEXT);
+
+    buf_addf(&error, "Error: %s; nothing was sent.", fault);
+    if (text_is_blank(run_id))
+        return show_error(subject, buf_str(&error));
+    return show_run_error(
+        subject,
+        &(struct head){.run_id = run_id,
+                       .status = "unknown",
+                       .next_step = "tell the user which setting names no usable server; the "
+                                    "flow itself is not touched by it"},
+        buf_str(&error));
 }
 
 /* Where nothing was submitted, that the run is there is all there is to tell. */

@@ -16,6 +16,7 @@ plugin_tests = \
 	tests/plugin/test_flow_message \
 	tests/plugin/test_flow_result \
 	tests/plugin/test_flow_result_spool \
+	tests/plugin/test_flows_checks \
 	tests/plugin/test_flows_crossing \
 	tests/plugin/test_flows_family \
 	tests/plugin/test_flows_find \
@@ -53,6 +54,9 @@ tests_plugin_daemon_test_flows_daemon_SOURCES = \
 	tests/plugin/daemon/test_flows_daemon.c $(flows_rig)
 tests_plugin_daemon_test_flows_daemon_LDADD = $(plugin_ldadd)
 tests_plugin_daemon_test_flows_daemon_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_checks_SOURCES = tests/plugin/test_flows_checks.c $(flows_rig)
+tests_plugin_test_flows_checks_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_checks_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_crossing_SOURCES = tests/plugin/test_flows_crossing.c $(flows_rig)
 tests_plugin_test_flows_crossing_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_crossing_CFLAGS = $(plugin_cflags)

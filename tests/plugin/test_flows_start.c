@@ -486,50 +486,6 @@ START_TEST(no_answer_is_no_result)
 }
 END_TEST
 
-/* ---- arguments ---- */
-
-static const struct {
-    const char *tool, *args, *names;
-} bad_args[] = {
-    {START, "{}", "kind"},
-    {START,
-     "{\"kind\":\"k\",\"target_kind\":\"t\",\"target_ref\":\"\",\"target_title\":\"\","
-     "\"context\":\" \"}",
-     "context"},
-    {START, "{\"kind\":\"k\",\"target_kind\":\"t\",\"context\":\"c\"}", "target_ref"},
-    {START,
-     "{\"kind\":\"k\",\"target_kind\":\"t\",\"target_ref\":\"\",\"target_title\":\"\","
-     "\"context\":\"c\",\"vendor\":\" \"}",
-     "vendor"},
-    {START,
-     "{\"kind\":\"k\",\"target_kind\":\"t\",\"target_ref\":\"\",\"target_title\":\"\","
-     "\"context\":\"c\",\"vendor\":\"v\",\"model\":\"\"}",
-     "model"},
-    {START,
-     "{\"kind\":\"k\",\"target_kind\":\"t\",\"target_ref\":\"\",\"target_title\":\"\","
-     "\"context\":\"c\",\"model\":\"m\"}",
-     "model needs vendor"},
-    {START, "{\"kind\":5}", "kind"},
-    {ROUND, "{\"flow_run_id\":\"u1\"}", "context"},
-    {ROUND, "{\"context\":\"c\"}", "flow_run_id"},
-    {ROUND, "{\"context\":\"c\",\"flow_run_id\":\" \"}", "flow_run_id"},
-    {STATUS, "{\"flow_run_id\":\" \"}", "flow_run_id"},
-    {STATUS, "{\"session_id\":\"\"}", "session_id"},
-    {CLOSE, "{}", "flow_run_id"},
-    {CLOSE, "{\"flow_run_id\":[]}", "flow_run_id"},
-};
-
-START_TEST(bad_arguments_are_named)
-{
-    const char *text = rig_ask(bad_args[_i].tool, bad_args[_i].args, NULL, 0, true);
-
-    ck_assert_msg(strncmp(text, bad_args[_i].names, strlen(bad_args[_i].names)) == 0, "%s",
-                  text);
-    ck_assert_uint_eq(fake_host_count(rig.fake, "GET", "*"), 0);
-    ck_assert_uint_eq(fake_host_count(rig.fake, "POST", "*"), 0);
-}
-END_TEST
-
 /* ---- others' text cannot pass for ours ---- */
 
 START_TEST(forged_lines_stay_others_text)
@@ -618,7 +574,6 @@ add(TCase *tests)
     tcase_add_loop_test(tests, routes_of_a_start, 0, N_ROWS(routes));
     tcase_add_loop_test(tests, settling_is_waited_for, 0, N_ROWS(settling));
     tcase_add_loop_test(tests, no_answer_is_no_result, 0, N_ROWS(bad_starts));
-    tcase_add_loop_test(tests, bad_arguments_are_named, 0, N_ROWS(bad_args));
     tcase_add_test(tests, forged_lines_stay_others_text);
     tcase_add_loop_test(tests, descriptor_is_fit_for_clients, 0, N_ROWS(tools));
 }

@@ -61,25 +61,30 @@ find_http(struct flows *flows)
     return flows->host->extension(flows->host, KCAP_HTTP_EXTENSION);
 }
 
-const char *
-api_server(struct flows *flows)
+static struct kcap_http_server
+find_server(struct flows *flows)
 {
     const struct kcap_http *http = find_http(flows);
     struct kcap_http_server server = {.struct_size = sizeof server};
 
     if (http)
         http->server(http, &server);
-    return server.url ? server.url : "";
+    return server;
+}
+
+const char *
+api_server(struct flows *flows)
+{
+    const char *url = find_server(flows).url;
+
+    return url ? url : "";
 }
 
 const char *
 api_server_fault(struct flows *flows)
 {
-    const struct kcap_http *http = find_http(flows);
-    struct kcap_http_server server = {.struct_size = sizeof server};
+    struct kcap_http_server server = find_server(flows);
 
-    if (http)
-        http->server(http, &server);
     if (server.kind != KCAP_HTTP_SERVER_UNUSABLE)
         return NULL;
     return server.error ? server.error : "no usable server";

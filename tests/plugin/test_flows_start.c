@@ -511,19 +511,24 @@ END_TEST
 
 /* What kcap's flow server lists, so that a registration can be changed over: names, order and
  * what must be given. */
+#define COSTS KCAP_HINT_OPEN_WORLD
+#define READS (KCAP_HINT_READ_ONLY | KCAP_HINT_IDEMPOTENT | KCAP_HINT_OPEN_WORLD)
+#define ENDS  (KCAP_HINT_DESTRUCTIVE | KCAP_HINT_IDEMPOTENT | KCAP_HINT_OPEN_WORLD)
+
 static const struct {
     const char *name, *required;
     bool blocks;
+    uint32_t hints;
 } tools[] = {
-    {START, "kind target_kind target_ref target_title context", true},
-    {ROUND, "flow_run_id context", true},
-    {STATUS, "", true},
-    {CLOSE, "flow_run_id", false},
-    {"start_flow", "target_kind target_ref target_title context", true},
-    {"send_to_participant", "flow_run_id participant message", true},
-    {"get_flow_status", "", true},
-    {"close_flow", "flow_run_id", false},
-    {"list_reviewer_vendors", "", false},
+    {START, "kind target_kind target_ref target_title context", true, COSTS},
+    {ROUND, "flow_run_id context", true, COSTS},
+    {STATUS, "", true, READS},
+    {CLOSE, "flow_run_id", false, ENDS},
+    {"start_flow", "target_kind target_ref target_title context", true, COSTS},
+    {"send_to_participant", "flow_run_id participant message", true, COSTS},
+    {"get_flow_status", "", true, READS},
+    {"close_flow", "flow_run_id", false, ENDS},
+    {"list_reviewer_vendors", "", false, READS},
 };
 
 static void
@@ -549,6 +554,7 @@ START_TEST(descriptor_is_fit_for_clients)
     ck_assert_uint_eq(rig.plugin->trust_class, KCAP_CLASS_DRIVER);
     ck_assert_uint_eq(rig.plugin->threads, KCAP_THREADS_PARALLEL);
     ck_assert_str_eq(tool->name, tools[_i].name);
+    ck_assert_uint_eq(tool->hints, tools[_i].hints);
     ck_assert_uint_lt(strlen(tool->description), 2048);
     ck_assert((strncmp(tool->description, blocks, strlen(blocks)) == 0) == tools[_i].blocks);
     ck_assert_ptr_nonnull(schema);

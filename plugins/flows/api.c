@@ -80,6 +80,12 @@ api_server(struct flows *flows)
     return url ? url : "";
 }
 
+bool
+api_server_is_local(struct flows *flows)
+{
+    return find_server(flows).kind == KCAP_HTTP_SERVER_LOCAL;
+}
+
 const char *
 api_server_fault(struct flows *flows)
 {

@@ -27,6 +27,7 @@ plugin_tests = \
 	tests/plugin/test_flows_preference \
 	tests/plugin/test_flows_repeat \
 	tests/plugin/test_flows_repeat_round \
+	tests/plugin/test_flows_settle \
 	tests/plugin/test_flows_start \
 	tests/plugin/test_flows_vendors \
 	tests/plugin/test_flows_wait \
@@ -93,6 +94,9 @@ tests_plugin_test_flows_repeat_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_repeat_round_SOURCES = tests/plugin/test_flows_repeat_round.c $(flows_rig)
 tests_plugin_test_flows_repeat_round_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_repeat_round_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_settle_SOURCES = tests/plugin/test_flows_settle.c $(flows_rig)
+tests_plugin_test_flows_settle_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_settle_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_start_SOURCES = tests/plugin/test_flows_start.c $(flows_rig)
 tests_plugin_test_flows_start_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_start_CFLAGS = $(plugin_cflags)

@@ -28,6 +28,7 @@ static const struct {
      "model needs vendor"},
     {START, "{\"kind\":5}", "kind"},
     {ROUND, "{\"flow_run_id\":\"u1\"}", "context"},
+    {ROUND, "{\"flow_run_id\":\" \",\"context\":\" \"}", "context"},
     {ROUND, "{\"context\":\"c\"}", "flow_run_id"},
     {ROUND, "{\"context\":\"c\",\"flow_run_id\":\" \"}", "flow_run_id"},
     {STATUS, "{\"flow_run_id\":\" \"}", "flow_run_id"},

@@ -373,7 +373,7 @@ START_TEST(progress_has_the_last_sign_of_life)
     };
     struct fake_call call = {.window_ms = 0};
 
-    fake_host_script(rig.fake, replies, 2 + 1);
+    fake_host_script(rig.fake, replies, 2);
     rig_call(STATUS, "{\"flow_run_id\":\"u1\",\"wait\":true}", &call);
     ck_assert_uint_ge(call.n_progress, 1);
     rig_has(call.last_progress, "last sign of life 4 s ago");

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -22,6 +23,14 @@ fill_stdio(void)
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0)
         (void)close(fd);
+}
+
+/* Left alone, malloc keeps for good whatever is as long as anything that was ever freed; a host
+ * lives as long as its client. */
+static void
+give_back_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
 }
 
 static int
@@ -71,6 +80,7 @@ main(int argc, char **argv)
         break;
     }
     signals_exit_at_once();
+    give_back_memory();
     status = run(&cli);
     /* Worker threads may be anywhere, so nothing is torn down under them. */
     (void)fflush(NULL);

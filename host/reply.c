@@ -105,6 +105,7 @@ reply_call(struct buf *to, const struct kcap_call *call, const struct answer *an
                     buf_str(&data));
         return;
     }
+    (void)buf_reserve(to, answer->text_len + answer->json_len); /* growing holds it twice */
     begin_result(to, id, call->stateless ? call->host->server_info : NULL);
     add_content(to, answer);
     if (answer->json) {

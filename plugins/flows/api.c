@@ -4,6 +4,7 @@
 #include "api.h"
 
 #include <kcap/http.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #define MAX_LINE        16384u
 #define MAX_PATH_LEN    2048u
 #define MAX_STARTS      3
+#define LONG_BODY_LEN   (1 << 20)
 
 /* Our note in a server's object: which of its members were shortened. */
 #define CUTS "(cuts)"
@@ -59,15 +61,39 @@ find_http(struct flows *flows)
     return flows->host->extension(flows->host, KCAP_HTTP_EXTENSION);
 }
 
-const char *
-api_server(struct flows *flows)
+static struct kcap_http_server
+find_server(struct flows *flows)
 {
     const struct kcap_http *http = find_http(flows);
     struct kcap_http_server server = {.struct_size = sizeof server};
 
     if (http)
         http->server(http, &server);
-    return server.url ? server.url : "";
+    return server;
+}
+
+const char *
+api_server(struct flows *flows)
+{
+    const char *url = find_server(flows).url;
+
+    return url ? url : "";
+}
+
+bool
+api_server_is_local(struct flows *flows)
+{
+    return find_server(flows).kind == KCAP_HTTP_SERVER_LOCAL;
+}
+
+const char *
+api_server_fault(struct flows *flows)
+{
+    struct kcap_http_server server = find_server(flows);
+
+    if (server.kind != KCAP_HTTP_SERVER_UNUSABLE)
+        return NULL;
+    return server.error ? server.error : "no usable server";
 }
 
 static int32_t
@@ -224,6 +250,9 @@ receive(void *arg, const char *bytes, size_t len)
         shorten_clear(body);
         return 0;
     }
+    /* every thread's pool keeps what its last long answer took, and there are many threads */
+    if (body->received < LONG_BODY_LEN && body->received + (int64_t)len >= LONG_BODY_LEN)
+        (void)malloc_trim(0);
     return shorten_add(body, bytes, len) ? 0 : -1;
 }
 

@@ -65,4 +65,10 @@ char *api_path(const char *before, const char *id, const char *after);
 /* The server's name for people; "" when there is none. Lives as long as the process. */
 const char *api_server(struct flows *flows);
 
+/* Whether that is this user's own kcap-flowd. */
+bool api_server_is_local(struct flows *flows);
+
+/* Why no server can be asked, whatever is called; NULL when one can be. Lives as long. */
+const char *api_server_fault(struct flows *flows);
+
 #endif

@@ -23,6 +23,7 @@ free_order(const struct job *order)
     free(order->project);
     free(order->vendor);
     free(order->model);
+    free(order->role);
     free(order->body);
 }
 

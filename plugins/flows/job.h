@@ -33,6 +33,7 @@ struct job {
     char *session, *start_id, *run_id; /* run_id: a round for that run; NULL: a start */
     char *title;
     char *vendor, *model;
+    char *role;      /* of a round: who is to work on it; NULL: the reviewer */
     char *project;   /* of a start: where its session is */
     bool is_dynamic; /* a start that brings its definition along */
     char *body;      /* of a start: without its last member and brace (see start-job.c) */

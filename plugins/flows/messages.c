@@ -9,14 +9,13 @@
 #include "lib/auto.h"
 #include "lib/text.h"
 
-#define MAX_SHOWN_LEN (API_MAX_TEXT + 64) /* with the note that it was cut */
-#define MAX_MARK_LEN  ((size_t)8 << 20)
-#define MAX_MESSAGES  50u
-#define MAX_LINE      4096u
-#define MAX_LOG       16384u
-#define ACK_LIMIT_MS  5000 /* both attempts */
-#define GRACE_NS      NS_PER_SEC
-#define ACK_PAUSE_NS  (2 * NS_PER_SEC)
+#define MAX_MARK_LEN ((size_t)8 << 20)
+#define MAX_MESSAGES 50u
+#define MAX_LINE     4096u
+#define MAX_LOG      16384u
+#define ACK_LIMIT_MS 5000 /* both attempts */
+#define GRACE_NS     NS_PER_SEC
+#define ACK_PAUSE_NS (2 * NS_PER_SEC)
 
 struct message {
     const char *id, *from, *text; /* id may be NULL */
@@ -87,21 +86,16 @@ add_id(struct buf *ids, const char *id)
 }
 
 static void
-render_one(struct buf *text, const struct family *family, const struct message *message,
-           bool again)
+render_one(struct buf *text, const struct message *message, size_t kept, bool again)
 {
-    size_t len = strlen(message->text), kept = text_prefix(message->text, len, MAX_SHOWN_LEN);
-    AUTO_FREE char *shown = strndup(message->text, kept);
-
     buf_addc(text, '\n');
     render_line(text, "message_from", message->from);
     render_line(text, "message_id", message->id);
     if (again)
         buf_adds(text, "message_note: shown before; act on it once\n");
-    if (kept < len)
-        buf_addf(text, "message_note: cut, %zu of %zu bytes are shown\n", kept, len);
-    render_reviewer(text, family, "The message",
-                    &(struct api_text){.text = shown, .total = (int64_t)kept}, 0);
+    if (message->text[kept])
+        buf_addf(text, "message_note: cut, its first %zu bytes are shown\n", kept);
+    render_words(text, "The message", message->text, kept);
 }
 
 void
@@ -110,29 +104,31 @@ messages_render(const struct subject *subject, const char *run_id, const cJSON *
 {
     const cJSON *item, *list = json_get(doc, "pending_messages");
     AUTO_BUF struct buf shown = BUF_INIT(MAX_ANSWER_TEXT);
-    size_t n = 0, n_left = 0, len = 0;
+    size_t n = 0, n_left = 0, room = RENDER_ROOM;
     struct message message;
 
     if (!cJSON_IsArray(list))
         return;
     cJSON_ArrayForEach(item, list)
     {
+        size_t left = room, kept;
         bool again;
         if (!read_message(item, &message)) {
             n_left += has_no_room(item);
             continue;
         }
-        if (n == MAX_MESSAGES || (n > 0 && len + strlen(message.text) > MAX_SHOWN_LEN)) {
+        kept = render_fit(message.text, strlen(message.text), &left);
+        if (n == MAX_MESSAGES || (n > 0 && message.text[kept])) {
             n_left++; /* comes again, being unacknowledged */
             continue;
         }
         again = note_seen(subject, mark(run_id, &message));
         if (again && !message.id)
             continue; /* nothing can stop the server from sending it */
-        render_one(&shown, subject->family, &message, again);
+        render_one(&shown, &message, kept, again);
         if (message.id)
             add_id(ids, message.id);
-        len += strlen(message.text);
+        room = left;
         n++;
     }
     if (ids->len > 0)

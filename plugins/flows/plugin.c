@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api.h"
 #include "job.h"
 #include "journal.h"
 #include "ledger.h"
 #include "lib/auto.h"
 #include "lib/paths.h"
 #include "messages.h"
+#include "show.h"
 #include "tools.h"
 
 static const struct kcap_option server_url = {
@@ -80,7 +82,11 @@ flows_call(void *ctx, struct kcap_call *call, const struct kcap_tool *tool, cons
                               .family = flows_tool->family,
                               .session = &session,
                               .began_ns = flows->host->now_ns(flows->host)};
+    const char *fault = api_server_fault(flows);
 
+    /* ahead of what is wrong with the arguments: whoever mends those would only come to this */
+    if (fault)
+        return show_no_server(&subject, json_str(json, "flow_run_id"), fault);
     return flows_tool->run(&subject, json);
 }
 

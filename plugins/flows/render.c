@@ -165,32 +165,65 @@ first_byte(const struct api_text *words, size_t len, int64_t offset)
     return first;
 }
 
+/* What a character takes in an answer, marked and as JSON: the very text is sent twice. */
+static size_t
+shown_len(const char *p, size_t n)
+{
+    if (*p == '\n')
+        return 4;
+    if (*p == '"' || *p == '\\' || *p == '\t')
+        return 2;
+    return n == 1 && *p >= 0x20 && *p < 0x7f ? 1 : n > 3 ? n : 3;
+}
+
+size_t
+render_fit(const char *text, size_t len, size_t *room)
+{
+    size_t at = 0;
+
+    while (at < len) {
+        size_t n = text_utf8_len(text + at, len - at), shown = shown_len(text + at, n);
+        if (shown > *room)
+            break;
+        *room -= shown;
+        at += n > 0 ? n : 1;
+    }
+    return at;
+}
+
+/* Without a copy: it may be long. */
 static void
 add_marked(struct buf *to, const char *text, size_t len)
 {
-    AUTO_BUF struct buf clean = BUF_INIT(API_MAX_TEXT * 4);
-
-    text_add_clean(&clean, text, len);
-    for (const char *p = buf_str(&clean); *p;) {
-        size_t n = strcspn(p, "\n");
+    for (const char *p = text, *end = text + len; p < end;) {
+        const char *line_end = memchr(p, '\n', (size_t)(end - p));
+        size_t n = (size_t)((line_end ? line_end : end) - p);
         buf_adds(to, "| ");
-        buf_add(to, p, n);
+        text_add_clean(to, p, n);
         buf_addc(to, '\n');
-        p += n + (p[n] == '\n');
+        p += n + (line_end != NULL);
     }
+}
+
+void
+render_words(struct buf *to, const char *heading, const char *text, size_t len)
+{
+    buf_addf(to, "\n%s (each line begins with \"| \"):\n", heading);
+    add_marked(to, text, len);
 }
 
 void
 render_reviewer(struct buf *to, const struct family *family, const char *heading,
                 const struct api_text *words, int64_t offset)
 {
-    size_t len = words->text ? strlen(words->text) : 0, first, n;
+    size_t len = words->text ? strlen(words->text) : 0, room = RENDER_ROOM, first, n;
     int64_t begin, end;
 
     if (words->total == 0)
         return;
     first = first_byte(words, len, offset);
     n = text_prefix(words->text + first, len - first, API_MAX_TEXT);
+    n = render_fit(words->text + first, n, &room);
     begin = words->from + (int64_t)first;
     end = begin + (int64_t)n;
     buf_addf(to, "\n%s (each line begins with \"| \"", heading);
@@ -237,49 +270,56 @@ render_next_step(const struct family *family, const struct view *view)
                                                  "another flow only if the user wants it";
 }
 
-static bool
-add_head_members(cJSON *json, const struct head *head)
+static void
+add_member(struct buf *to, const char *name, const char *text)
 {
-    return json_add_str(json, "flow_run_id", head->run_id) &&
-           json_add_str(json, "status", head->status) &&
-           json_add_str(json, "result_kind", head->result_kind) &&
-           json_add_str(json, "next_step", head->next_step) &&
-           (head->round <= 0 ||
-            cJSON_AddNumberToObject(json, "round", (double)head->round) != NULL);
+    bool is_first = to->len > 0 && to->data[to->len - 1] == '{';
+
+    if (!text)
+        return;
+    buf_addf(to, "%s\"%s\":", is_first ? "" : ",", name);
+    text_add_json(to, text, strlen(text));
 }
 
-static bool
-add_candidates(cJSON *json, const struct runs *candidates)
+static void
+add_candidates(struct buf *to, const struct runs *candidates)
 {
-    cJSON *list = cJSON_AddArrayToObject(json, "candidates");
-
-    for (size_t i = 0; list && i < candidates->n; i++) {
+    buf_adds(to, ",\"candidates\":[");
+    for (size_t i = 0; i < candidates->n; i++) {
         const struct run *run = &candidates->items[i];
-        cJSON *one = cJSON_CreateObject();
-        if (!one || !cJSON_AddItemToArray(list, one) ||
-            !json_add_str(one, "flow_run_id", run->run_id) ||
-            !json_add_str(one, "definition_id", run->definition) ||
-            !json_add_str(one, "target_title", run->target_title) ||
-            !json_add_str(one, "target_ref", run->target_ref) ||
-            !json_add_str(one, "status", run->status))
-            return false;
+        buf_adds(to, i > 0 ? ",{" : "{");
+        add_member(to, "flow_run_id", run->run_id);
+        add_member(to, "definition_id", run->definition);
+        add_member(to, "target_title", run->target_title);
+        add_member(to, "target_ref", run->target_ref);
+        add_member(to, "status", run->status);
+        buf_addc(to, '}');
     }
-    return list != NULL;
+    buf_addc(to, ']');
 }
 
+/* Not by way of a tree: that would hold the text once more. */
 int32_t
 render_result(const struct kcap_host *host, struct kcap_call *call, bool is_error,
               const struct head *head, const struct buf *text, const struct runs *candidates)
 {
-    AUTO_JSON cJSON *json = cJSON_CreateObject();
-    AUTO_FREE char *printed = NULL;
+    AUTO_BUF struct buf json = BUF_INIT(MAX_ANSWER_TEXT);
 
-    if (!buf_ok(text) || !json || !add_head_members(json, head) ||
-        !json_add_str(json, "text", buf_str(text)) ||
-        (candidates && !add_candidates(json, candidates)))
+    if (!buf_ok(text))
         return KCAP_E_NOMEM;
-    printed = json_print(json);
-    if (!printed)
+    (void)buf_reserve(&json, text->len); /* at once: growing holds it twice */
+    buf_addc(&json, '{');
+    add_member(&json, "flow_run_id", head->run_id);
+    add_member(&json, "status", head->status);
+    add_member(&json, "result_kind", head->result_kind);
+    add_member(&json, "next_step", head->next_step);
+    if (head->round > 0) /* of a run, which has a name */
+        buf_addf(&json, ",\"round\":%lld", (long long)head->round);
+    add_member(&json, "text", buf_str(text));
+    if (candidates)
+        add_candidates(&json, candidates);
+    buf_addc(&json, '}');
+    if (!buf_ok(&json))
         return KCAP_E_NOMEM;
-    return host->result(call, is_error, buf_str(text), text->len, printed, strlen(printed));
+    return host->result(call, is_error, buf_str(text), text->len, json.data, json.len);
 }

@@ -10,7 +10,10 @@
 #include "lib/buf.h"
 #include "view.h"
 
-#define MAX_ANSWER_TEXT ((size_t)4 << 20) /* two results, each byte grown to three */
+#define MAX_ANSWER_TEXT ((size_t)4 << 20)
+#define RENDER_ROOM                                                                 \
+    ((size_t)384 << 10) /* for a text, as it is sent: text 256 KiB long fits in any \
+                           script */
 
 /* What every answer that can know it begins with. NULL and 0 are left out. */
 struct head {
@@ -26,6 +29,12 @@ void render_line(struct buf *to, const char *label, const char *value);
 /* Who reviewed, what he saw, what it cost: as far as the server tells. */
 void render_audit(struct buf *to, const cJSON *doc);
 void render_participants(struct buf *to, const struct view *view);
+
+/* How much of the text fits, as it will be sent, into *room, which it takes. */
+size_t render_fit(const char *text, size_t len, size_t *room);
+
+/* Text under a heading, each line marked. */
+void render_words(struct buf *to, const char *heading, const char *text, size_t len);
 
 /* The reviewer's words under a heading, each line marked: as many as an answer may hold, from
  * that byte on, with a note of what is left out. Nothing when there are none. */

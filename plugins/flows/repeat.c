@@ -12,6 +12,7 @@
 #include "ledger.h"
 #include "lib/auto.h"
 #include "lib/text.h"
+#include "lookup.h"
 
 #define LOOK_LIMIT_MS  20000
 #define MAX_NOTE       16384
@@ -129,6 +130,62 @@ show_unknown(const struct repeat *repeat)
         buf_str(&error));
 }
 
+static bool
+is_same(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+/* How many runs the server lists that nobody here knows and that are about the same; *ret is
+ * the last of them. */
+static size_t
+find_arrived(const struct run *start, const struct runs *listed, const struct run **ret)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < listed->n; i++) {
+        const struct run *run = &listed->items[i];
+        if (!run->listed || run->started_ms > 0 || run->updated_ms > 0 ||
+            !is_same(run->target_kind, start->target_kind) ||
+            !is_same(run->target_ref, start->target_ref) ||
+            !is_same(run->target_title, start->target_title))
+            continue;
+        *ret = run;
+        n++;
+    }
+    return n;
+}
+
+/* Whose start it was cannot be asked any more, but the server can. That it lists no such run
+ * proves something only of our own: others may have one that has ended meanwhile. */
+static int32_t
+ask_what_became(const struct repeat *repeat)
+{
+    const struct subject *subject = repeat->subject;
+    struct event event = {.kind = EVENT_RUN,
+                          .session = subject->session->key,
+                          .start_id = repeat->run->start_id,
+                          .server = repeat->run->server};
+    AUTO_LOOKUP struct lookup lookup = {.server_answered = false};
+    const struct run *arrived = NULL;
+    size_t n;
+    int32_t r = lookup_session(subject->flows, subject->call, subject->session, &lookup);
+
+    if (r == KCAP_WAIT_DEADLINE || (r == 0 && !lookup.server_answered))
+        return show_unknown(repeat);
+    if (r != 0)
+        return show_end(r);
+    n = find_arrived(repeat->run, &lookup.runs, &arrived);
+    if (n == 1)
+        event.run_id = arrived->run_id;
+    else if (n == 0 && api_server_is_local(subject->flows))
+        event.kind = EVENT_START_FAILED;
+    else
+        return show_unknown(repeat);
+    ledger_note(subject->flows, subject->call, &event);
+    return PASS;
+}
+
 static int32_t
 show_held(const struct repeat *repeat)
 {
@@ -156,7 +213,7 @@ join_start(const struct repeat *repeat)
         return show_job(&subject, job);
     }
     if (until_ns > repeat->until_ns && !is_held)
-        return show_unknown(repeat);
+        return ask_what_became(repeat);
     r = host->wait(repeat->subject->call, KCAP_SEQ_NONE, NULL, 0, until_ns);
     if (r == KCAP_WAIT_DEADLINE)
         return is_held ? show_held(repeat) : show_unknown(repeat);

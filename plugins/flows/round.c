@@ -60,6 +60,7 @@ submit(const struct subject *subject, const cJSON *args, const char *text)
     job = job_new(subject->flows, &(struct job){
                                       .session = strdup(subject->session->key),
                                       .run_id = args_trim(json_str(args, "flow_run_id"), false),
+                                      .role = args_trim(json_str(args, "participant"), false),
                                       .body = compose(args, text),
                                   });
     if (!job || !job->run_id)

@@ -7,14 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_OUT_LEN  ((size_t)4 << 20)
+#define MAX_OUT_LEN  ((size_t)9 << 18)
 #define MAX_RECEIVED (INT64_C(256) << 20)
-#define MAX_VALUES   20000 /* each costs memory when it is parsed, however short */
+#define MAX_VALUES   12000 /* each costs memory when it is parsed, however short */
 #define MAX_DEPTH    64
 
-/* Inner strings (messages) share this; what finds no room comes again with a later answer. */
-#define MAX_INNER_LEN ((size_t)2 << 20)
-#define SHORT_ENOUGH  1024
+/* A character may take six bytes here for one of its own. */
+#define MAX_SPELLED_LEN ((size_t)512 << 10)
+
+/* Inner texts (messages) share this; what finds no room comes again with a later answer. Short
+ * ones are not counted. */
+#define MAX_INNER_LEN ((size_t)512 << 10)
+#define SHORT_ENOUGH  256
 
 void
 shorten_init(struct shortener *s, int64_t keep, int64_t offset)
@@ -58,16 +62,26 @@ cut_back(struct shortener *s, size_t len)
 
 /* ---- strings ---- */
 
+static bool
+is_text_name(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len >= 4 && strcmp(name + len - 4, "text") == 0;
+}
+
 static void
 begin_string(struct shortener *s)
 {
-    bool is_name = s->depth > 0 && s->depth <= MAX_DEPTH &&
-                   (s->in_object >> (s->depth - 1) & 1) && !s->after_colon;
+    bool in_object =
+        s->depth > 0 && s->depth <= MAX_DEPTH && (s->in_object >> (s->depth - 1) & 1);
 
     put(s, "\"", 1);
     s->in_string = true;
-    s->is_value = !is_name;
-    s->is_outer = s->depth == 1 && s->is_value;
+    s->is_value = !in_object || s->after_colon;
+    s->is_text = in_object && s->is_value && is_text_name(s->name);
+    s->is_outer = s->depth == 1 && s->is_text;
+    s->limit = s->is_text ? s->keep : SHORTEN_MAX_FIELD;
     s->is_long = s->is_over = s->is_null = false;
     s->keeping = true;
     s->escape_len = 0;
@@ -92,22 +106,34 @@ turn_long(struct shortener *s)
     cut_back(s, s->out.len - (s->mark - s->start));
 }
 
+/* Whether an inner string has no place at all in the answer. */
 static bool
-fits(struct shortener *s, size_t decoded)
+has_no_room(const struct shortener *s, int64_t len)
+{
+    if (s->depth <= 1)
+        return false;
+    return s->is_text ? len > SHORT_ENOUGH && s->inner_len > MAX_INNER_LEN : len > s->limit;
+}
+
+/* Whether the next character is one that stays: so many bytes of it, which are spelled in len.
+ */
+static bool
+fits(struct shortener *s, size_t decoded, size_t len)
 {
     int64_t end = s->at + (int64_t)decoded;
 
     if (!s->is_value)
         return true;
-    if (!s->is_outer && end > SHORT_ENOUGH && s->start > MAX_INNER_LEN)
+    if (has_no_room(s, end))
         s->is_null = true;
-    if (!s->is_long && end > s->keep)
+    if (!s->is_long && (end > s->limit || s->out.len - s->start + len > MAX_SPELLED_LEN))
         turn_long(s);
     if (!s->is_long)
         return true;
     if (s->from < 0 && s->at >= s->offset)
         s->from = s->at;
-    if (s->from >= 0 && end > s->from + s->keep)
+    if (s->from >= 0 &&
+        (end > s->from + s->limit || s->out.len - s->start + len > MAX_SPELLED_LEN))
         s->is_over = true;
     return s->from >= 0 && !s->is_over;
 }
@@ -122,7 +148,7 @@ add_character(struct shortener *s, const char *bytes, size_t len, size_t added, 
             s->mark = s->out.len;
             s->mark_from = s->at;
         }
-        s->keeping = fits(s, whole) && !s->is_null;
+        s->keeping = fits(s, whole, len) && !s->is_null;
     }
     s->at += (int64_t)added;
     if (s->keeping)
@@ -196,9 +222,9 @@ note_name(struct shortener *s)
         memcpy(s->name, buf_str(&s->out) + s->start, len);
 }
 
-/* What is left of an inner text says itself that it is not whole. */
+/* What is left of any other string says itself that it is not whole. */
 static void
-put_inner_note(struct shortener *s)
+put_note(struct shortener *s)
 {
     char note[64];
 
@@ -214,12 +240,14 @@ end_string(struct shortener *s)
         put(s, "null", 4);
         return;
     }
-    if (!s->is_value && s->depth == 1)
+    if (!s->is_value)
         note_name(s);
+    if (s->is_text && s->depth > 1 && s->at > SHORT_ENOUGH)
+        s->inner_len += s->out.len - s->start;
     if (s->is_outer && s->is_long)
         note_cut(s);
     else if (s->is_long)
-        put_inner_note(s);
+        put_note(s);
     put(s, "\"", 1);
 }
 

@@ -3,6 +3,8 @@
  * A server's answer while it comes in: JSON whose long strings are shortened, so that no answer
  * takes more memory than a few of them, and none is refused for a long one. Anything else
  * passes as it is, up to a cap.
+ *
+ * Only members whose names end in "text" may be long; of others what a line can show is enough.
  */
 #ifndef KCAP_FLOWS_SHORTEN_H
 #define KCAP_FLOWS_SHORTEN_H
@@ -12,11 +14,13 @@
 
 #include "lib/buf.h"
 
-#define SHORTEN_NAMES 8u
+#define SHORTEN_NAMES     8u
+#define SHORTEN_MAX_FIELD 8192 /* bytes of a string that is no text */
 
-/* Inner texts that were shortened end with a note of it; those that found no room are null.
+/* Whatever was shortened ends with a note of it. Inner texts that found no room are null, and
+ * so are inner strings that are too long for what they are: half an id is none.
  *
- * A member of the outermost object that was shortened: of its total bytes (in UTF-8) those from
+ * A text of the outermost object that was shortened: of its total bytes (in UTF-8) those from
  * that one on are there, as many as are kept, up to the character that did not fit. */
 struct shorten_cut {
     char name[64];
@@ -26,8 +30,8 @@ struct shorten_cut {
 struct shortener {
     struct buf out;   /* the text so far */
     bool too_long;    /* out ends early: not for its strings */
-    int64_t keep;     /* bytes that stay of a long string */
-    int64_t offset;   /* of members of the outermost object: from that byte on */
+    int64_t keep;     /* bytes that stay of a long text, fewer if most of them are escaped */
+    int64_t offset;   /* of texts of the outermost object: from that byte on */
     int64_t received; /* bytes */
     struct shorten_cut cuts[SHORTEN_NAMES];
     size_t n_cuts;
@@ -37,12 +41,14 @@ struct shortener {
     int depth;
     bool after_colon, in_string;
     int64_t n_values;
-    char name[64]; /* of the member whose value comes */
+    char name[64];    /* of the member whose value comes */
+    size_t inner_len; /* of the inner texts that are there */
 
     /* the string under way */
     char escape[8]; /* until it is complete */
     size_t escape_len;
-    bool is_value, is_outer, is_long, is_over, is_null, keeping;
+    bool is_value, is_text, is_outer, is_long, is_over, is_null, keeping;
+    int64_t limit;     /* bytes that may stay of it */
     size_t start;      /* in out, behind its quote */
     int64_t at;        /* decoded bytes so far */
     int64_t from;      /* first decoded byte that is kept, -1: none yet */

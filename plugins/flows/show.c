@@ -8,9 +8,11 @@
 
 #include "ledger.h"
 #include "lib/auto.h"
+#include "lib/text.h"
 #include "messages.h"
 
-#define MAX_NOTE 32768
+#define MAX_NOTE        32768
+#define MAX_EXCERPT_LEN 16384
 
 static const char not_a_failure[] =
     "This is normal: a review takes minutes, and this call ended only because its client lets "
@@ -68,6 +70,23 @@ show_run_error(const struct subject *subject, const struct head *head, const cha
     return render_result(subject->flows->host, subject->call, true, head, &text, NULL);
 }
 
+int32_t
+show_no_server(const struct subject *subject, const char *run_id, const char *fault)
+{
+    AUTO_BUF struct buf error = BUF_INIT(MAX_ANSWER_TEXT);
+
+    buf_addf(&error, "Error: %s; nothing was sent.", fault);
+    if (text_is_blank(run_id))
+        return show_error(subject, buf_str(&error));
+    return show_run_error(
+        subject,
+        &(struct head){.run_id = run_id,
+                       .status = "unknown",
+                       .next_step = "tell the user which setting names no usable server; the "
+                                    "flow itself is not touched by it"},
+        buf_str(&error));
+}
+
 /* Where nothing was submitted, that the run is there is all there is to tell. */
 static bool
 is_outcome(const struct subject *subject, const struct view *view)
@@ -88,18 +107,36 @@ expect_shown(const struct subject *subject, const struct view *view)
                       view->run_id, view->round, view->run_ended);
 }
 
+/* Beside a result of its own: offset is about that one. */
+static void
+add_excerpt(struct buf *text, const char *heading, const struct api_text *words)
+{
+    size_t len = words->text ? strlen(words->text) : 0, room = MAX_EXCERPT_LEN, kept;
+
+    if (len == 0)
+        return;
+    kept = render_fit(words->text, len, &room);
+    render_words(text, heading, words->text, kept);
+    if (kept < len)
+        buf_adds(text, "[cut]\n");
+}
+
 /* What an earlier round brought must not pass for the answer to this one. */
 static void
 add_previous(struct buf *text, const struct subject *subject, const struct view *view)
 {
+    static const char earlier[] = "The reviewer's words about the earlier round";
+
     if (!view->previous_kind && !view->previous.text)
         return;
     render_line(text, "previous_result_kind", view->previous_kind);
-    if (view->round > 1)
+    if (view->round > 1 && !view->result.text)
         buf_addf(text, "(of a round before round %lld, which has no result)\n",
                  (long long)view->round);
-    render_reviewer(text, subject->family, "The reviewer's words about the earlier round",
-                    &view->previous, view->result.text ? 0 : subject->offset);
+    if (view->result.text)
+        add_excerpt(text, earlier, &view->previous);
+    else
+        render_reviewer(text, subject->family, earlier, &view->previous, subject->offset);
 }
 
 int32_t
@@ -245,6 +282,25 @@ show_remember(const struct subject *subject, const char *run_id, int64_t round, 
                                     .round = round});
 }
 
+/* A wait that outlasted the round it was for: the server shows a later one now. */
+static int32_t
+show_round_waited_for(const struct subject *subject, const struct wait_goal *goal,
+                      const struct wait_end *end)
+{
+    AUTO_BUF struct buf note = BUF_INIT(MAX_ANSWER_TEXT);
+    const struct view *view = &end->view;
+    struct subject noted = *subject;
+
+    if (goal->round > 0 && view->round > goal->round)
+        buf_addf(&note,
+                 "warning: this call waited for round %lld, which the server does not show any "
+                 "more; what follows is of round %lld\n",
+                 (long long)goal->round, (long long)view->round);
+    add_note(&note, subject);
+    noted.note = buf_str(&note);
+    return show_view(&noted, view, end->kind == WAIT_RUN_ENDED && is_failed(view));
+}
+
 int32_t
 show_wait(const struct subject *subject, const struct wait_goal *goal, int64_t since_ns)
 {
@@ -260,7 +316,7 @@ show_wait(const struct subject *subject, const struct wait_goal *goal, int64_t s
         return show_broken(subject, goal->run_id, r);
     if (end.kind == WAIT_FAILED)
         return show_wait_failed(subject, goal, &end, since_ns > 0);
-    return show_view(subject, &end.view, end.kind == WAIT_RUN_ENDED && is_failed(&end.view));
+    return show_round_waited_for(subject, goal, &end);
 }
 
 /* A start or round whose own answer is still out when the window ends. */
@@ -326,6 +382,7 @@ show_done(const struct subject *subject, struct job *job)
         return show_view(subject, &job->view, job->view.run_ended && is_failed(&job->view));
     goal.run_id = job->view.run_id;
     goal.round = job->view.round;
+    goal.role = job->role;
     return show_wait(subject, &goal, job->started_ns);
 }
 

@@ -39,6 +39,9 @@ void show_remember(const struct subject *subject, const char *run_id, int64_t ro
 /* An error that knows no run. */
 int32_t show_error(const struct subject *subject, const char *text);
 
+/* There is no server that could be asked; run_id is what the call named, or NULL. */
+int32_t show_no_server(const struct subject *subject, const char *run_id, const char *fault);
+
 /* Whether the call is over before anything was done ("started", "submitted"): then nothing is
  * to be sent any more, and this returns what kcap_plugin.call returns; else KCAP_WAIT_TIMEOUT.
  */

@@ -149,6 +149,23 @@ add_dynamic_hint(struct buf *to, const struct preference *preference)
                  "one of its own, named by definition_id, may do.");
 }
 
+/* It takes part in no conversation about models. */
+static bool
+is_model_skew(const struct api_answer *answer)
+{
+    return is_coded(answer, "reviewer_model_protocol_required") ||
+           is_coded(answer, "flow_client_protocol_required") ||
+           is_coded(answer, "flow_client_protocol_unsupported");
+}
+
+static void
+add_model_hint(struct buf *to, const struct preference *preference)
+{
+    (void)preference;
+    buf_adds(to, "\nThis server cannot choose a model for us; nothing was started with another "
+                 "one.");
+}
+
 /* Why a server without the route cannot do what was asked. */
 static const char *
 missing_route(const struct job *job)
@@ -170,9 +187,11 @@ judge(struct job *job, struct kcap_call *bg_call, struct api_answer *answer, boo
         job->preference.vendor &&
         (is_coded(answer, "reviewer_vendor_unavailable") || is_coded(answer, "unknown_vendor"));
     bool is_vague = job->is_dynamic && answer->kind == API_STATUS && answer->status != 401;
+    bool is_skewed = job->model && is_model_skew(answer);
+    bool is_405 = answer->kind == API_STATUS && answer->status == 405;
     const char *fault;
 
-    if (lacks_route(answer)) {
+    if (lacks_route(answer) || (job->model && is_405)) {
         job_fail(job, false, missing_route(job));
         return 0;
     }
@@ -181,6 +200,8 @@ judge(struct job *job, struct kcap_call *bg_call, struct api_answer *answer, boo
         fault = job->view.run_id ? check_echo(job) : NULL;
         if (fault)
             return give_up_run(job, bg_call, fault);
+        if (is_skewed)
+            return explain(job, add_model_hint);
         if (is_stale)
             return explain(job, preference_add_stale);
         if (no_vendor && !job->preference.vendor)

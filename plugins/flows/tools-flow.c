@@ -152,8 +152,8 @@ static const char status_description[] = BLOCKS
     "loses patience. Without flow_run_id it finds the flow of this session, also one whose "
     "start you never saw answered; when there are several it lists them and chooses "
     "none. " TOOL_MESSAGES
-    "Reads only: it starts, changes and closes nothing, and may be called as "
-    "often as you like.";
+    "Reads only: it starts, changes and closes nothing (messages it shows are reported as "
+    "delivered), and may be called as often as you like.";
 
 const struct flows_tool tools_flow_status = {
     .tool = {.struct_size = sizeof(struct kcap_tool),
@@ -162,7 +162,7 @@ const struct flows_tool tools_flow_status = {
              .description = status_description,
              .input_schema = TOOL_STATUS_ARGS,
              .output_schema = tools_run_output,
-             .hints = KCAP_HINT_READ_ONLY | KCAP_HINT_IDEMPOTENT | KCAP_HINT_OPEN_WORLD},
+             .hints = TOOL_STATUS_HINTS},
     .family = &family_flow,
     .run = get_status,
 };

@@ -115,6 +115,11 @@ extern const struct kcap_tool *const tools_list[];
                                                                                      "false" \
                                                                                      "}"
 
+/* Read-only although what was shown is acknowledged: that is how every mailbox is read, changes
+ * no flow, and a message may come again all the same. Without the hint unattended clients
+ * (Codex) refuse the very call by which a run is found again. */
+#define TOOL_STATUS_HINTS (KCAP_HINT_READ_ONLY | KCAP_HINT_IDEMPOTENT | KCAP_HINT_OPEN_WORLD)
+
 #define TOOL_CLOSE_ARGS TOOL_OBJECT(TOOL_ID("The flow to close."), "\"flow_run_id\"")
 
 #define TOOL_REPEAT                                                                      \

@@ -57,19 +57,13 @@ is_text_or_nothing(const cJSON *doc, const char *name)
 static const char *
 check_types(const cJSON *doc)
 {
-    static const char *const texts[] = {"flow_run_id",
-                                        "status",
-                                        "round_id",
-                                        "round_status",
-                                        "result_kind",
-                                        "result_text",
-                                        "last_result_kind",
-                                        "last_result_text",
-                                        "round_result_kind",
-                                        "round_result_text",
-                                        "round_reason",
-                                        "round_note",
-                                        NULL};
+    static const char *const texts[] = {"flow_run_id",       "status",
+                                        "round_id",          "round_status",
+                                        "round_participant", "result_kind",
+                                        "result_text",       "last_result_kind",
+                                        "last_result_text",  "round_result_kind",
+                                        "round_result_text", "round_reason",
+                                        "round_note",        NULL};
     const cJSON *round = json_get(doc, "round_number");
     int64_t number;
 
@@ -159,6 +153,7 @@ view_read_status(const cJSON *doc, const char *run_id, struct view *ret)
         .run_id = run_id,
         .status = json_str(doc, "status"),
         .round_status = json_str(doc, "round_status"),
+        .round_role = json_str(doc, "round_participant"),
         .result_kind = json_str(doc, "round_result_kind"),
         .result = api_text(doc, "round_result_text"),
     };

@@ -13,7 +13,7 @@ struct view {
     const cJSON *doc;
     const char *run_id, *status;
     int64_t round;
-    const char *round_status;
+    const char *round_status, *round_role;
     const char *result_kind, *previous_kind; /* of that round; of an earlier one */
     struct api_text result, previous; /* their words; of the run, when no round is named */
     const char *marker; /* why a round ended without a result: participant_died and such */

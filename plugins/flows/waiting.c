@@ -72,6 +72,17 @@ judge_missing_round(const struct waiting *w, struct wait_end *end)
     return done(end, WAIT_FAILED);
 }
 
+/* Servers show one round only, and may let several roles work at once. While another one is at
+ * work, ours may be; a role has one round at a time. */
+static bool
+is_of_another_role(const struct waiting *w, const struct view *view)
+{
+    const char *role = w->goal->role;
+
+    return view->round_status && !view->round_ended && !view->run_ended &&
+           !(role && view->round_role && strcmp(role, view->round_role) == 0);
+}
+
 static enum step
 judge_view(const struct waiting *w, struct wait_end *end)
 {
@@ -79,6 +90,8 @@ judge_view(const struct waiting *w, struct wait_end *end)
     int64_t wanted = w->goal->round;
 
     end->seen_round = view->round;
+    if (wanted > 0 && view->round > 0 && view->round != wanted && is_of_another_role(w, view))
+        return STEP_AGAIN;
     if (view->round < wanted)
         return judge_missing_round(w, end);
     if (view->round_ended || (wanted > 0 && view->round > wanted))

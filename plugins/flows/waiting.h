@@ -10,6 +10,7 @@
 struct wait_goal {
     const char *run_id;
     int64_t round;       /* whose result is wanted; 0: whichever there is */
+    const char *role;    /* who works on it; NULL: not known */
     int64_t called_ns;   /* when the call began: progress counts from there */
     int64_t text_offset; /* of the result's words */
     bool fresh;          /* just accepted: for some seconds the server may not show it yet */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An answer that is shortened while it comes in, cut into pieces anywhere: what was JSON still
- * is, the same but for its long strings, and of those exactly the promised bytes are left. */
+ * is, the same but for its long texts, and of those exactly the promised bytes are left. */
 #include "config.h"
 
 #include <stdio.h>
@@ -37,6 +37,14 @@ boundary(const char *text, size_t len, size_t at)
     return at < len ? at : len;
 }
 
+static bool
+is_text(const cJSON *item)
+{
+    size_t len = item->string ? strlen(item->string) : 0;
+
+    return len >= 4 && len < 64 && strcmp(item->string + len - 4, "text") == 0;
+}
+
 static void
 compare_text(const struct given *given, const char *was, const char *is, bool is_outer)
 {
@@ -63,8 +71,13 @@ compare(const struct given *given, const cJSON *was, const cJSON *is, int depth)
 
     if (was->type != is->type)
         abort();
+    if (cJSON_IsString(was) && (!is_text(was) || given->has_escapes) &&
+        strcmp(was->valuestring, is->valuestring) == 0)
+        return;
+    if (cJSON_IsString(was) && !is_text(was))
+        abort();
     if (cJSON_IsString(was)) {
-        bool is_outer = depth == 1 && was->string;
+        bool is_outer = depth == 1;
         size_t len = strlen(was->valuestring);
         const struct shorten_cut *cut;
         compare_text(given, was->valuestring, is->valuestring, is_outer);

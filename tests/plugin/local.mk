@@ -16,6 +16,7 @@ plugin_tests = \
 	tests/plugin/test_flow_message \
 	tests/plugin/test_flow_result \
 	tests/plugin/test_flow_result_spool \
+	tests/plugin/test_flows_checks \
 	tests/plugin/test_flows_crossing \
 	tests/plugin/test_flows_family \
 	tests/plugin/test_flows_find \
@@ -26,6 +27,7 @@ plugin_tests = \
 	tests/plugin/test_flows_preference \
 	tests/plugin/test_flows_repeat \
 	tests/plugin/test_flows_repeat_round \
+	tests/plugin/test_flows_settle \
 	tests/plugin/test_flows_start \
 	tests/plugin/test_flows_vendors \
 	tests/plugin/test_flows_wait \
@@ -53,6 +55,9 @@ tests_plugin_daemon_test_flows_daemon_SOURCES = \
 	tests/plugin/daemon/test_flows_daemon.c $(flows_rig)
 tests_plugin_daemon_test_flows_daemon_LDADD = $(plugin_ldadd)
 tests_plugin_daemon_test_flows_daemon_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_checks_SOURCES = tests/plugin/test_flows_checks.c $(flows_rig)
+tests_plugin_test_flows_checks_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_checks_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_crossing_SOURCES = tests/plugin/test_flows_crossing.c $(flows_rig)
 tests_plugin_test_flows_crossing_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_crossing_CFLAGS = $(plugin_cflags)
@@ -89,6 +94,9 @@ tests_plugin_test_flows_repeat_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_repeat_round_SOURCES = tests/plugin/test_flows_repeat_round.c $(flows_rig)
 tests_plugin_test_flows_repeat_round_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_repeat_round_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_settle_SOURCES = tests/plugin/test_flows_settle.c $(flows_rig)
+tests_plugin_test_flows_settle_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_settle_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_start_SOURCES = tests/plugin/test_flows_start.c $(flows_rig)
 tests_plugin_test_flows_start_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_start_CFLAGS = $(plugin_cflags)

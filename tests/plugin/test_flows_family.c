@@ -214,6 +214,51 @@ START_TEST(participant_is_told_and_waited_for)
 }
 END_TEST
 
+/* Roles that work at the same time: each wait is for its own round, whichever is shown. */
+#define ROUND_OF(role, n, status)                                                  \
+    "{\"status\":\"running\",\"round_number\":" n ",\"round_participant\":\"" role \
+    "\",\"round_status\":\"" status "\",\"round_result_kind\":\"" status "\"}"
+
+static const struct {
+    const char *name;
+    struct fake_reply shown[2];
+    size_t gets;
+    const char *says;
+} parallel[] = {
+    {"another role's, later",
+     {{.body = ROUND_OF("tester", "3", "running"), .times = 3},
+      {.body = ROUND_OF("critic", "2", "findings")}},
+     4,
+     "round_number: 2\nresult_kind: findings\n"},
+    {"another role's, earlier",
+     {{.body = ROUND_OF("tester", "1", "running"), .times = 30},
+      {.body = ROUND_OF("critic", "2", "findings")}},
+     31,
+     "round_number: 2\nresult_kind: findings\n"},
+    {"its own next one", /* so this one is over */
+     {{.body = ROUND_OF("critic", "3", "running")}},
+     1,
+     "warning: this call waited for round 2,"},
+};
+
+START_TEST(wait_is_for_its_own_round)
+{
+    struct fake_reply replies[3] = {
+        {"POST", "*/rounds",
+         .body = "{\"flow_run_id\":\"u1\",\"round_number\":2,\"status\":\"running\"}"}};
+    const char *text;
+
+    memcpy(replies + 1, parallel[_i].shown, sizeof parallel[_i].shown);
+    text = rig_ask("send_to_participant",
+                   "{\"flow_run_id\":\"u1\",\"participant\":\"critic\",\"message\":\"m\"}",
+                   replies, 3, false);
+    rig_has(text, parallel[_i].says);
+    ck_assert_msg(fake_host_count(rig.fake, "GET", RUN_POLL) == parallel[_i].gets,
+                  "%s: %zu GETs", parallel[_i].name,
+                  fake_host_count(rig.fake, "GET", RUN_POLL));
+}
+END_TEST
+
 START_TEST(participant_that_is_not_there)
 {
     const struct fake_reply replies[] = {
@@ -336,6 +381,7 @@ add(TCase *tests)
     tcase_add_test(tests, flow_without_a_round_is_delivered_by_its_answer);
     tcase_add_test(tests, waiting_for_no_round_ends_at_once);
     tcase_add_test(tests, participant_is_told_and_waited_for);
+    tcase_add_loop_test(tests, wait_is_for_its_own_round, 0, N_ROWS(parallel));
     tcase_add_test(tests, participant_that_is_not_there);
     tcase_add_test(tests, server_may_be_asked_to_hold_the_answer);
     tcase_add_loop_test(tests, advice_is_of_the_family, 0, N_ROWS(fates));

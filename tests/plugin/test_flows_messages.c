@@ -186,12 +186,12 @@ START_TEST(too_many_come_with_the_next_call)
     (void)sprintf(body + len, "]}");
     fake_host_script(rig.fake, replies, 2);
     rig_call(STATUS, OF_U1, &call);
-    rig_has(call.text, _i ? "messages: 26 (34 more with the next call)\n"
+    rig_has(call.text, _i ? "messages: 39 (21 more with the next call)\n"
                           : "messages: 50 (10 more with the next call)\n");
     rig_settle(&call, KCAP_SETTLED_WRITTEN);
     fake_host_advance_ms(rig.fake, 2000);
-    rig_lacks(fake_host_requests(rig.fake, &n)[1].body, _i ? "\"n26\"" : "\"n50\"");
-    rig_has(fake_host_requests(rig.fake, &n)[1].body, _i ? "\"n25\"" : "\"n49\"");
+    rig_lacks(fake_host_requests(rig.fake, &n)[1].body, _i ? "\"n39\"" : "\"n50\"");
+    rig_has(fake_host_requests(rig.fake, &n)[1].body, _i ? "\"n38\"" : "\"n49\"");
     fake_call_fini(&call);
     free(body);
 }

@@ -183,11 +183,26 @@ START_TEST(saved_reviewer_is_used)
 }
 END_TEST
 
+/* Saved after an error asked for it: the very next start knows. */
+START_TEST(saved_reviewer_is_read_afresh)
+{
+    const struct fake_reply replies[] = {REQUIRED, {"POST", V4, .body = CLEAN("codex")}};
+
+    fake_host_setenv(rig.fake, "CLAUDE_PROJECT_DIR", rig_state_dir);
+    write_config("{}");
+    rig_has(rig_ask(START, START_ARGS, replies, 2, true), "No reviewer is saved");
+    files_put(rig_config_dir, "config.json", SAVED("codex"));
+    rig_has(rig_ask(START, START_ARGS, replies, 2, false),
+            "reviewer_from_saved_preference: codex\n");
+}
+END_TEST
+
 static void
 add(TCase *tests)
 {
     tcase_add_checked_fixture(tests, rig_setup, rig_teardown);
     tcase_add_loop_test(tests, saved_reviewer_is_used, 0, N_ROWS(rows));
+    tcase_add_test(tests, saved_reviewer_is_read_afresh);
 }
 
 int

@@ -111,6 +111,54 @@ START_TEST(start_of_a_dead_process_is_not_repeated)
 }
 END_TEST
 
+/* But the server may know, and then it is no longer in anybody's way. */
+#define OF_HEAD(id)                                                                  \
+    "{\"flow_run_id\":\"" id "\",\"status\":\"running\",\"target_kind\":\"commit\"," \
+    "\"target_ref\":\"HEAD\",\"target_title\":\"T\"}"
+#define ANOTHER                                                                  \
+    "{\"flow_run_id\":\"u9\",\"status\":\"running\",\"target_kind\":\"commit\"," \
+    "\"target_ref\":\"v1\",\"target_title\":\"T\"}"
+
+static const struct {
+    const char *name, *flows; /* NULL: a server that does not list them */
+    uint32_t server;
+    size_t n_posts;
+    bool is_error;
+    const char *says;
+} lists[] = {
+    {"it arrived", ANOTHER "," OF_HEAD("u1"), KCAP_HTTP_SERVER_CONFIGURED, 0, false,
+     "joined: "},
+    {"it arrived here", OF_HEAD("u1"), KCAP_HTTP_SERVER_LOCAL, 0, false, "flow_run_id: u1\n"},
+    {"two may be it", OF_HEAD("u1") "," OF_HEAD("u3"), KCAP_HTTP_SERVER_LOCAL, 0, true,
+     "is not known"},
+    {"it did not arrive", ANOTHER, KCAP_HTTP_SERVER_LOCAL, 1, false, "flow_run_id: u2\n"},
+    {"it may have ended", "", KCAP_HTTP_SERVER_CONFIGURED, 0, true, "is not known"},
+    {"nobody can say", NULL, KCAP_HTTP_SERVER_LOCAL, 0, true, "is not known"},
+};
+
+START_TEST(server_knows_what_became_of_a_start)
+{
+    const struct fake_reply held[] = {{"POST", "*", .delay_ms = FAKE_NEVER}};
+    struct fake_reply replies[3] = {
+        finished[0], finished[1], {"GET", SESSION_LIST, .status = 200}};
+    struct fake_call call = {.window_ms = 1000};
+    char body[800];
+
+    (void)snprintf(body, sizeof body, "{\"flows\":[%s]}",
+                   lists[_i].flows ? lists[_i].flows : "");
+    replies[2].body = body;
+    replies[2].status = lists[_i].flows ? 200 : 404;
+    fake_host_set_server(rig.fake, lists[_i].server, "unix:///s", NULL);
+    fake_host_script(rig.fake, held, 1);
+    rig_call(START, START_ARGS, &call);
+    rig_restart();
+    fake_host_set_server(rig.fake, lists[_i].server, "unix:///s", NULL);
+    rig_has(rig_ask(START, START_ARGS, replies, 3, lists[_i].is_error), lists[_i].says);
+    ck_assert_msg(N_POSTS == lists[_i].n_posts, "%s: %zu", lists[_i].name, N_POSTS);
+    fake_call_fini(&call);
+}
+END_TEST
+
 /* What is there when the same start comes again, and whether that makes a new run. */
 static const struct {
     const char *name, *args;
@@ -335,6 +383,7 @@ add(TCase *tests)
     tcase_add_test(tests, four_times_the_same_call_is_one_run);
     tcase_add_test(tests, two_at_once_are_one);
     tcase_add_test(tests, start_of_a_dead_process_is_not_repeated);
+    tcase_add_loop_test(tests, server_knows_what_became_of_a_start, 0, N_ROWS(lists));
     tcase_add_loop_test(tests, what_is_there_decides, 0, sizeof again / sizeof *again);
     tcase_add_loop_test(tests, delivered_run_is_not_joined, 0, sizeof fates / sizeof *fates);
     tcase_add_test(tests, unwanted_run_is_not_joined);

@@ -335,6 +335,11 @@ def test_a_post_is_never_sent_twice():
             assert server.sent("/rounds") == n, server.heads
 
 
+def peak_kb(host):
+    with open("/proc/%d/status" % host.process.pid) as file:
+        return [int(line.split()[1]) for line in file if line.startswith("VmHWM")][0]
+
+
 def test_a_body_of_64_megabytes():
     """It takes no memory to speak of, and all of it can be read."""
     size = 64 << 20
@@ -350,20 +355,74 @@ def test_a_body_of_64_megabytes():
         connection.sendall(b'"}')
         return True
 
-    def peak_kb():
-        with open("/proc/%d/status" % host.process.pid) as file:
-            return [int(line.split()[1]) for line in file if line.startswith("VmHWM")][0]
     with TempDir() as home, Server(behave) as server, \
             Host("--plugin", "flows", env=clean_env(home, KCAP_URL="http://127.0.0.1:%d" % server.port), cwd=home) as host:
         host.initialize()
         host.result("get_flow_status", {"flow_run_id": "other"})
-        before = peak_kb()
+        before = peak_kb(host)
         text = text_of(host.result("get_flow_status", {"flow_run_id": "u1"}, seconds=30))
         assert "bytes 0 to 262144 of %d)" % size in text, text[:500]
         text = text_of(host.result("get_flow_status", {"flow_run_id": "u1", "offset": size - 10}, seconds=30))
         assert text.rstrip().endswith("\n| 6789abcdef"), text[-300:]
         if SLOWER == 1:  # else the memory is not the host's alone
-            assert peak_kb() < 20000 and peak_kb() - before < 8192, (before, peak_kb())
+            assert peak_kb(host) < 20000 and peak_kb(host) - before < 8192, (before, peak_kb(host))
+
+
+def repeated(unit, size):
+    block = unit * (65536 // len(unit))
+    for _ in range(size // len(block)):
+        yield block
+
+
+def members(unit):
+    """All that is shown of a run, each as long as it takes to be 64 megabytes."""
+    yield b'{"status":"waiting","round_number":1,"round_status":"findings","last_result_kind":"clean","round_result_text":"'
+    yield from repeated(unit, 20 << 20)
+    yield b'","last_result_text":"'
+    yield from repeated(unit, 20 << 20)
+    yield b'","pending_messages":[{"message_id":"m","text":""}'
+    for n in range(24):
+        yield b',{"message_id":"m%d","from_participant":"critic","text":"' % n
+        yield from repeated(unit, 1 << 20)
+        yield b'"}'
+    yield b"]}"
+
+
+BODIES = {
+    "line ends": lambda: members(b"\\n"),
+    "control characters": lambda: members(b"\\u0001"),
+    "DEL": lambda: members(b"\x7f"),
+    "quotes": lambda: members(b'\\"'),
+    "many strings": lambda: [b'{"status":"waiting","pending_messages":[', *repeated(
+        b'{"message_id":"m","text":"' + b"\\n" * 400 + b'"},', 64 << 20), b"0]}"],
+    "few strings": lambda: [b'{"status":"waiting","pending_messages":[', *repeated(
+        b'{"message_id":"m","text":"' + b"x" * 200 + b'"},', 900 << 10), b"0]}"],
+    "no JSON": lambda: repeated(b"<p>\n\x01", 64 << 20),
+}
+
+
+def test_long_bodies_that_grow():
+    """Neither what is longer when it is shown, nor what is many things, takes more than the plain text."""
+    bodies = iter(())
+
+    def behave(connection, request):
+        connection.sendall(CHUNKED)
+        for piece in [b'{"status":"running","round_status":"running"}'] if b"/other" in request else bodies:
+            connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
+        connection.sendall(b"0\r\n\r\n")
+        return True
+    for name, body in BODIES.items():
+        with TempDir() as home, Server(behave) as server, Host(
+                "--plugin", "flows", env=clean_env(home, KCAP_URL="http://127.0.0.1:%d" % server.port), cwd=home) as host:
+            host.initialize()
+            host.result("get_flow_status", {"flow_run_id": "other"})
+            before = peak_kb(host)
+            for _ in range(3):
+                bodies = body()
+                text = text_of(host.result("get_flow_status", {"flow_run_id": "u1"}, seconds=30))
+                assert "did not answer" not in text, (name, text)
+            if SLOWER == 1:
+                assert peak_kb(host) - before < 8192, (name, before, peak_kb(host))
 
 
 if __name__ == "__main__":

@@ -104,6 +104,9 @@ def test_each_scenario():
         for result, parts in zip(results, scenario["says"]):
             for part in parts:
                 assert part in text_of(result), (name, part, text_of(result))
+        for result, parts in zip(results, scenario.get("lacks", [])):
+            for part in parts:
+                assert part not in text_of(result), (name, part, text_of(result))
 
 
 def test_kcap_sends_the_same():

@@ -18,65 +18,21 @@ static const char start_description[] = BLOCKS
     "vendor and model are for catalog flows with one participant; model needs "
     "vendor and is passed on as it is. " TOOL_REPEAT "Long rounds are normal.";
 
+/* clang-format off */
 static const char start_schema[] = TOOL_OBJECT(
-    TOOL_TEXT(
-        "definition_id",
-        "A definition of the server's catalog, such as code-review. "
-        "Give this or definition_yaml.") "," TOOL_TEXT("definition_yaml",
-                                                       "A whole definition in YAML, for "
-                                                       "servers that take them. "
-                                                       "Every participant needs workspace: "
-                                                       "none and a concrete "
-                                                       "model.") "," TOOL_TARGET
-                                                                 "," TOOL_TEXT(
-                                                                     "context",
-                                                                     "All the "
-                                                                     "participant"
-                                                                     " needs to "
-                                                                     "know: what "
-                                                                     "is to be "
-                                                                     "done and "
-                                                                     "why, where "
-                                                                     "things "
-                                                                     "live (name "
-                                                                     "the commit "
-                                                                     "range), "
-                                                                     "and "
-                                                                     "anything "
-                                                                     "uncommitted"
-                                                                     ".") "," TOOL_ANY_TEXT("in"
-                                                                                            "st"
-                                                                                            "ru"
-                                                                                            "ct"
-                                                                                            "io"
-                                                                                            "n"
-                                                                                            "s",
-                                                                                            "Wh"
-                                                                                            "at"
-                                                                                            " t"
-                                                                                            "he"
-                                                                                            " p"
-                                                                                            "ar"
-                                                                                            "ti"
-                                                                                            "ci"
-                                                                                            "pa"
-                                                                                            "nt"
-                                                                                            " s"
-                                                                                            "ho"
-                                                                                            "ul"
-                                                                                            "d "
-                                                                                            "pa"
-                                                                                            "y "
-                                                                                            "at"
-                                                                                            "te"
-                                                                                            "nt"
-                                                                                            "io"
-                                                                                            "n "
-                                                                                            "to"
-                                                                                            ".") "," TOOL_ANY_TEXT("mode",
-                                                                                                                   "context-only: judge by the context alone and not by the "
-                                                                                                                   "repository.") "," TOOL_REVIEWER,
+    TOOL_TEXT("definition_id", "A definition of the server's catalog, such as "
+        "code-review. Give this or definition_yaml.") ","
+    TOOL_TEXT("definition_yaml", "A whole definition in YAML, for servers that take "
+        "them. Every participant needs workspace: none and a concrete model.") ","
+    TOOL_TARGET ","
+    TOOL_TEXT("context", "All the participant needs to know: what is to be done and "
+        "why, where things live (name the commit range), and anything uncommitted.") ","
+    TOOL_ANY_TEXT("instructions", "What the participant should pay attention to.") ","
+    TOOL_ANY_TEXT("mode", "context-only: judge by the context alone and not by the "
+        "repository.") ","
+    TOOL_REVIEWER,
     "\"target_kind\",\"target_ref\",\"target_title\",\"context\"");
+/* clang-format on */
 
 const struct flows_tool tools_start_flow = {
     .tool = {.struct_size = sizeof(struct kcap_tool),
@@ -97,42 +53,17 @@ static const char send_description[] = BLOCKS
     "way to go on when a round ended without a result (unclear, failed): the flow stays "
     "open. " TOOL_MESSAGES "Long rounds are normal.";
 
+/* clang-format off */
 static const char send_schema[] = TOOL_OBJECT(
-    TOOL_TEXT(
-        "participant",
-        "The role, as the flow's definition names it (reviewer, where "
-        "there is only one).") "," TOOL_BOOL("async",
-                                             "Leave it out; false has the server answer "
-                                             "only when the round is "
-                                             "over.") "," TOOL_TEXT("message",
-                                                                    "What is to be done, "
-                                                                    "or what was changed "
-                                                                    "since the last "
-                                                                    "round.") "," TOOL_TEXT("fl"
-                                                                                            "ow"
-                                                                                            "_r"
-                                                                                            "un"
-                                                                                            "_i"
-                                                                                            "d",
-                                                                                            "Th"
-                                                                                            "e "
-                                                                                            "fl"
-                                                                                            "ow"
-                                                                                            ", "
-                                                                                            "as"
-                                                                                            " i"
-                                                                                            "ts"
-                                                                                            " s"
-                                                                                            "ta"
-                                                                                            "rt"
-                                                                                            " a"
-                                                                                            "ns"
-                                                                                            "we"
-                                                                                            "re"
-                                                                                            "d"
-                                                                                            ".") "," TOOL_ANY_TEXT("instructions",
-                                                                                                                   "What to pay attention to in this round."),
+    TOOL_TEXT("participant", "The role, as the flow's definition names it (reviewer, "
+        "where there is only one).") ","
+    TOOL_BOOL("async", "Leave it out; false has the server answer only when the round "
+        "is over.") ","
+    TOOL_TEXT("message", "What is to be done, or what was changed since the last round.") ","
+    TOOL_TEXT("flow_run_id", "The flow, as its start answered.") ","
+    TOOL_ANY_TEXT("instructions", "What to pay attention to in this round."),
     "\"flow_run_id\",\"participant\",\"message\"");
+/* clang-format on */
 
 const struct flows_tool tools_send = {
     .tool = {.struct_size = sizeof(struct kcap_tool),

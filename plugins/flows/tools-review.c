@@ -15,21 +15,20 @@ static const char start_description[] = BLOCKS
     "user's saved one is taken. model needs vendor and is passed on as it is. " TOOL_REPEAT
     "Long rounds are normal.";
 
+/* clang-format off */
 static const char start_schema[] = TOOL_OBJECT(
-    TOOL_TEXT(
-        "kind",
-        "What kind of review: code-review, spec-review, or another of the "
-        "server's.") "," TOOL_TARGET
-                     "," TOOL_TEXT(
-                         "context",
-                         "All the reviewer needs to know: what was done and why, what to look "
-                         "at, where the changes live (name the commit range), and anything "
-                         "uncommitted.") "," TOOL_ANY_TEXT("instructions",
-                                                           "What the reviewer should pay "
-                                                           "attention to.") "," TOOL_ANY_TEXT("mode",
-                                                                                              "context-only: the reviewer is to judge by the context alone and not "
-                                                                                              "by the repository.") "," TOOL_REVIEWER,
+    TOOL_TEXT("kind", "What kind of review: code-review, spec-review, or another of the "
+        "server's.") ","
+    TOOL_TARGET ","
+    TOOL_TEXT("context", "All the reviewer needs to know: what was done and why, what "
+        "to look at, where the changes live (name the commit range), and anything "
+        "uncommitted.") ","
+    TOOL_ANY_TEXT("instructions", "What the reviewer should pay attention to.") ","
+    TOOL_ANY_TEXT("mode", "context-only: the reviewer is to judge by the context alone "
+        "and not by the repository.") ","
+    TOOL_REVIEWER,
     "\"kind\",\"target_kind\",\"target_ref\",\"target_title\",\"context\"");
+/* clang-format on */
 
 const struct flows_tool tools_start_review = {
     .tool = {.struct_size = sizeof(struct kcap_tool),
@@ -49,61 +48,14 @@ static const char round_description[] = BLOCKS
     "finding, and why anything was not. Also the way to go on when a round ended without a "
     "result (unclear, failed): the flow stays open. " TOOL_MESSAGES "Long rounds are normal.";
 
+/* clang-format off */
 static const char round_schema[] = TOOL_OBJECT(
-    TOOL_TEXT("context", "What was changed since the last round, and anything uncommitted the "
-                         "reviewer must see.") "," TOOL_ID("The flow, as its start "
-                                                           "answered.") "," TOOL_ANY_TEXT("i"
-                                                                                          "n"
-                                                                                          "s"
-                                                                                          "t"
-                                                                                          "r"
-                                                                                          "u"
-                                                                                          "c"
-                                                                                          "t"
-                                                                                          "i"
-                                                                                          "o"
-                                                                                          "n"
-                                                                                          "s",
-                                                                                          "W"
-                                                                                          "h"
-                                                                                          "a"
-                                                                                          "t"
-                                                                                          " "
-                                                                                          "t"
-                                                                                          "o"
-                                                                                          " "
-                                                                                          "p"
-                                                                                          "a"
-                                                                                          "y"
-                                                                                          " "
-                                                                                          "a"
-                                                                                          "t"
-                                                                                          "t"
-                                                                                          "e"
-                                                                                          "n"
-                                                                                          "t"
-                                                                                          "i"
-                                                                                          "o"
-                                                                                          "n"
-                                                                                          " "
-                                                                                          "t"
-                                                                                          "o"
-                                                                                          " "
-                                                                                          "i"
-                                                                                          "n"
-                                                                                          " "
-                                                                                          "t"
-                                                                                          "h"
-                                                                                          "i"
-                                                                                          "s"
-                                                                                          " "
-                                                                                          "r"
-                                                                                          "o"
-                                                                                          "u"
-                                                                                          "n"
-                                                                                          "d"
-                                                                                          "."),
+    TOOL_TEXT("context", "What was changed since the last round, and anything "
+        "uncommitted the reviewer must see.") ","
+    TOOL_ID("The flow, as its start answered.") ","
+    TOOL_ANY_TEXT("instructions", "What to pay attention to in this round."),
     "\"flow_run_id\",\"context\"");
+/* clang-format on */
 
 const struct flows_tool tools_submit_round = {
     .tool = {.struct_size = sizeof(struct kcap_tool),

@@ -45,75 +45,34 @@ extern const struct kcap_tool *const tools_list[];
     "\"" NAME "\":{\"type\":\"string\",\"description\":\"" DESCRIPTION "\"}"
 #define TOOL_BOOL(NAME, DESCRIPTION) \
     "\"" NAME "\":{\"type\":\"boolean\",\"description\":\"" DESCRIPTION "\"}"
+#define TOOL_OFFSET(NAME, DESCRIPTION) \
+    "\"" NAME "\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"" DESCRIPTION "\"}"
 
 /* Arguments that a start has besides its definition. */
-#define TOOL_TARGET                                                                 \
-    TOOL_TEXT("target_kind", "What it is about: commit, branch, pr, working_tree, " \
-                             "file, spec, plan, ...")                               \
-    "," TOOL_ANY_TEXT("target_ref",                                                 \
-                      "Which one: a commit, range, branch, number, URL or "         \
-                      "path.") "," TOOL_ANY_TEXT("target_title", "A short title for people.")
-#define TOOL_REVIEWER                                                                          \
-    TOOL_TEXT("vendor", "Which reviewer, if the user named one.")                              \
-    "," TOOL_TEXT("model", "Which of the vendor's models, if the user named one; as it is "    \
-                           "spelled there.") "," TOOL_BOOL("new_run",                          \
-                                                           "Start another flow although "      \
-                                                           "there is one: only when the user " \
-                                                           "wants two.")
+/* clang-format off */
+#define TOOL_TARGET                                                                       \
+    TOOL_TEXT("target_kind", "What it is about: commit, branch, pr, working_tree, file, " \
+        "spec, plan, ...") ","                                                            \
+    TOOL_ANY_TEXT("target_ref", "Which one: a commit, range, branch, number, URL or "     \
+        "path.") ","                                                                      \
+    TOOL_ANY_TEXT("target_title", "A short title for people.")
+#define TOOL_REVIEWER                                                                    \
+    TOOL_TEXT("vendor", "Which reviewer, if the user named one.") ","                    \
+    TOOL_TEXT("model", "Which of the vendor's models, if the user named one; as it is "  \
+        "spelled there.") ","                                                            \
+    TOOL_BOOL("new_run", "Start another flow although there is one: only when the user " \
+        "wants two.")
 
-#define TOOL_STATUS_ARGS                                                                     \
-    "{\"type\":\"object\",\"properties\":{" TOOL_BOOL(                                       \
-        "wait",                                                                              \
-        "Wait until the round is done.") "," TOOL_ID("The flow; leave it out to have it "    \
-                                                     "found.") "," TOOL_TEXT("session_id",   \
-                                                                             "Another "      \
-                                                                             "session "      \
-                                                                             "whose flow "   \
-                                                                             "is meant; "    \
-                                                                             "leave it out " \
-                                                                             "for this "     \
-                                                                             "one.") ","     \
-                                                                                     "\"off" \
-                                                                                     "set\"" \
-                                                                                     ":{"    \
-                                                                                     "\"typ" \
-                                                                                     "e\":"  \
-                                                                                     "\"int" \
-                                                                                     "eger"  \
-                                                                                     "\","   \
-                                                                                     "\"min" \
-                                                                                     "imum"  \
-                                                                                     "\":0," \
-                                                                                     "\"des" \
-                                                                                     "cript" \
-                                                                                     "ion\"" \
-                                                                                     ":\"Sh" \
-                                                                                     "ow "   \
-                                                                                     "the "  \
-                                                                                     "revie" \
-                                                                                     "wer'"  \
-                                                                                     "s "    \
-                                                                                     "words" \
-                                                                                     " from" \
-                                                                                     " this" \
-                                                                                     " byte" \
-                                                                                     " on; " \
-                                                                                     "an "   \
-                                                                                     "answe" \
-                                                                                     "r "    \
-                                                                                     "that " \
-                                                                                     "was "  \
-                                                                                     "cut "  \
-                                                                                     "names" \
-                                                                                     " it."  \
-                                                                                     "\"}}," \
-                                                                                     "\"add" \
-                                                                                     "ition" \
-                                                                                     "alPro" \
-                                                                                     "perti" \
-                                                                                     "es\":" \
-                                                                                     "false" \
-                                                                                     "}"
+#define TOOL_STATUS_ARGS                                                                  \
+    "{\"type\":\"object\",\"properties\":{"                                               \
+    TOOL_BOOL("wait", "Wait until the round is done.") ","                                \
+    TOOL_ID("The flow; leave it out to have it found.") ","                               \
+    TOOL_TEXT("session_id", "Another session whose flow is meant; leave it out for this " \
+        "one.") ","                                                                       \
+    TOOL_OFFSET("offset", "Show the reviewer's words from this byte on; an answer that "  \
+        "was cut names it.")                                                              \
+    "},\"additionalProperties\":false}"
+/* clang-format on */
 
 /* Read-only although what was shown is acknowledged: that is how every mailbox is read, changes
  * no flow, and a message may come again all the same. Without the hint unattended clients

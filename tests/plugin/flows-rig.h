@@ -72,4 +72,9 @@ void rig_settle(const struct fake_call *call, uint32_t outcome);
 void rig_has(const char *text, const char *part);
 void rig_lacks(const char *text, const char *part);
 
+/* What the session look-up answers: runs u1, u2 ... */
+#define LISTED(flows) "{\"session_id\":\"s1\",\"flows\":[" flows "]}"
+#define LISTED_U(n, status) \
+    "{\"flow_run_id\":\"u" n "\",\"status\":\"" status "\",\"target_title\":\"T" n "\"}"
+
 #endif

@@ -28,6 +28,7 @@ plugin_tests = \
 	tests/plugin/test_flows_repeat \
 	tests/plugin/test_flows_repeat_round \
 	tests/plugin/test_flows_settle \
+	tests/plugin/test_flows_shown \
 	tests/plugin/test_flows_start \
 	tests/plugin/test_flows_vendors \
 	tests/plugin/test_flows_wait \
@@ -73,6 +74,9 @@ tests_plugin_test_flows_vendors_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_find_SOURCES = tests/plugin/test_flows_find.c $(flows_rig)
 tests_plugin_test_flows_find_LDADD = $(plugin_ldadd)
 tests_plugin_test_flows_find_CFLAGS = $(plugin_cflags)
+tests_plugin_test_flows_shown_SOURCES = tests/plugin/test_flows_shown.c $(flows_rig)
+tests_plugin_test_flows_shown_LDADD = $(plugin_ldadd)
+tests_plugin_test_flows_shown_CFLAGS = $(plugin_cflags)
 tests_plugin_test_flows_journal_SOURCES = \
 	tests/plugin/test_flows_journal.c plugins/flows/journal.c plugins/flows/runs.c
 tests_plugin_test_flows_journal_LDADD = $(plugin_ldadd)

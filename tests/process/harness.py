@@ -187,6 +187,21 @@ class Host:
         self.close()
 
 
+def fixture(*args, **kwargs):
+    """A host with the fixture plugin."""
+    return Host("--plugin-file", FIXTURE, *args, **kwargs)
+
+
+def call_message(id, tool, arguments):
+    return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+
+
+def initialized(*args, name="test", version="1", **kwargs):
+    host = fixture(*args, **kwargs)
+    host.initialize(name, version)
+    return host
+
+
 def text_of(result):
     return result["content"][0]["text"]
 
@@ -234,5 +249,6 @@ def main(names, only=None):
     sys.exit(1 if failed or not (passed or skipped) else 77 if skipped else 0)
 
 
-__all__ = ["Host", "HOST", "FLOWD", "FIXTURE", "SLOWER", "Skip", "TempDir", "clean_env", "main", "paths",
-           "run", "text_of", "wait_for", "json", "os", "queue", "shutil", "signal", "subprocess", "sys", "time"]
+__all__ = ["Host", "HOST", "FLOWD", "FIXTURE", "SLOWER", "Skip", "TempDir", "call_message", "clean_env", "fixture",
+           "initialized", "main", "paths", "run", "text_of", "wait_for", "json", "os", "queue", "shutil", "signal",
+           "subprocess", "sys", "time"]

@@ -6,6 +6,8 @@ process_tests = \
 	tests/process/test_flow_result_faults.py \
 	tests/process/test_held.py \
 	tests/process/test_host.py \
+	tests/process/test_host_end.py \
+	tests/process/test_host_shell.py \
 	tests/process/test_hostile_server.py \
 	tests/process/test_install.py \
 	tests/process/test_loader.py \

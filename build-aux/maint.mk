@@ -5,13 +5,15 @@ lint:
 
 # Left out, as valgrind 3.19 knows no pidfd_open: whole reviews; test_paths, test_flows_daemon and
 # test_reviewer_launch, which start children by it, and test_flowd_operate. test_checklist_changes starts
-# kcap-checklist a thousand times, test_flowd_stress puts load on a daemon, test_flowd_disk has a wrapper of its own.
+# kcap-checklist a thousand times, test_flowd_stress and test_flowd_crowd put load on a daemon, test_flowd_disk has a
+# wrapper of its own.
 VALGRIND = valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
 valgrind_leaves_out = tests/unit/test_paths tests/plugin/daemon/test_flows_daemon \
 	tests/plugin/launch/test_reviewer_launch
 valgrind_tests = $(filter-out $(valgrind_leaves_out),$(unit_tests) $(flowd_unit_tests) $(plugin_tests))
-valgrind_process_tests = tests/process/test_host.py \
-	$(filter-out tests/process/test_checklist_changes.py tests/process/test_flowd_disk.py \
+valgrind_process_tests = tests/process/test_host.py tests/process/test_host_end.py tests/process/test_host_shell.py \
+	$(filter-out tests/process/test_checklist_changes.py tests/process/test_flowd_crowd.py \
+	tests/process/test_flowd_disk.py \
 	tests/process/test_flowd_kcap.py tests/process/test_flowd_operate.py tests/process/test_flowd_stress.py, \
 	$(flowd_process_tests))
 check-valgrind: all

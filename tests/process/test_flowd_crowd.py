@@ -70,6 +70,10 @@ class Crowd(unittest.TestCase):
         with open("/proc/%d/status" % self.flowd.pid(), encoding="utf-8") as status:
             return int([line for line in status if line.startswith("VmHWM:")][0].split()[1])
 
+    def check_grew_less(self, before, mib):
+        if "KCAP_TEST_SLOWER" not in os.environ:  # a sanitizer's memory is not ours
+            self.assertLess(self.peak_kib() - before, mib * 1024)
+
     def check_is_served(self):
         began = time.monotonic()
         self.assertEqual(self.flowd.request("GET", "/api/flowd/runs")[0], 200)
@@ -114,7 +118,7 @@ class Crowd(unittest.TestCase):
         for _ in range(48):
             self.post(self.local(), 4 * MIB)
         self.check_is_served()
-        self.assertLess(self.peak_kib() - before, 160 * 1024)
+        self.check_grew_less(before, 160)
         answers = []
         for sock in self.held:
             sock.sendall(b"x")
@@ -134,7 +138,7 @@ class Crowd(unittest.TestCase):
         for headers in ("", "Authorization: Bearer x\r\n", "Origin: http://example.org\r\n"):
             for _ in range(12):
                 self.post(self.tcp(), 4 * MIB, headers)
-        self.assertLess(self.peak_kib() - before, 16 * 1024)
+        self.check_grew_less(before, 16)
         for sock in self.held:
             sock.sendall(b"x")
             self.assertIn(read_answer(sock)[1]["error"], ("unauthorized", "origin_refused"))

@@ -26,7 +26,7 @@ for _ in range(%d):
     held.append(socket.socket(socket.AF_UNIX))
     held[-1].connect(os.environ["KCAP_URL"][len("unix://"):])
 open(here + "/told", "w").close()
-open(here + "/gate").close()
+os.read(os.open(here + "/gate", os.O_RDONLY), 1)
 print(json.dumps({"kind": "clean", "findings": ""}))
 """ % MANY
 
@@ -97,14 +97,15 @@ class Crowd(unittest.TestCase):
 
     def test_connections_of_a_reviewer(self):
         place = flowd.Place()
-        for name in ("told", "gate"):
-            os.mkfifo(os.path.join(place.dir, name))
+        os.mkfifo(os.path.join(place.dir, "gate"))
+        gate = os.open(os.path.join(place.dir, "gate"), os.O_RDWR | os.O_NONBLOCK)
+        self.addCleanup(os.close, gate)
         place.configure({"vendors": {"command": {"argv": [place.script("holder", HOLDER)]}}})
         self.begin(place=place)
         run = self.flowd.start(place.dir, vendor="command")["flow_run_id"]
-        open(os.path.join(place.dir, "told"), encoding="utf-8").close()
+        flowd.until("it to hold them", lambda: os.path.exists(place.dir + "/told"))
         self.check_is_served()
-        open(os.path.join(place.dir, "gate"), "w", encoding="utf-8").close()
+        os.write(gate, b"x")
         self.assertEqual(self.flowd.finished(run)["round_status"], "clean")
 
     def post(self, sock, length, headers=""):

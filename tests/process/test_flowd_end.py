@@ -75,36 +75,33 @@ class End(unittest.TestCase):
 
     def test_clients_are_answered_while_reviewers_leave(self):
         place = flowd.Place()
-        for name in ("told", "gate"):
-            os.mkfifo(os.path.join(place.dir, name))
         script = place.script("slow-to-leave", """
 import os, signal, sys
 here = os.path.dirname(os.path.abspath(__file__))
-def leave(*_):
-    open(here + "/told", "w").close()
-    open(here + "/gate").close()
-    os._exit(0)
-signal.signal(signal.SIGTERM, leave)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 sys.stdin.read()
+open(here + "/works", "w").close()
+signal.sigwait([signal.SIGTERM])
 open(here + "/told", "w").close()
-while True:
-    signal.pause()
+os.read(os.open(here + "/gate", os.O_RDONLY), 1)
 """)
+        os.mkfifo(os.path.join(place.dir, "gate"))
+        gate = os.open(os.path.join(place.dir, "gate"), os.O_RDWR | os.O_NONBLOCK)
+        self.addCleanup(os.close, gate)
         place.configure({"vendors": {"command": {"argv": [script]}}})
         self.flowd = flowd.Flowd(place=place)
         self.addCleanup(lambda: self.flowd.end())
         run = self.flowd.start(place.dir, vendor="command")["flow_run_id"]
         connection = flowd.Connection(self.flowd.socket)
         connection.connect()
-        told = os.path.join(place.dir, "told")
-        open(told, encoding="utf-8").close()  # it works
+        flowd.until("it to work", lambda: os.path.exists(place.dir + "/works"))
         self.flowd.process.terminate()
-        open(told, encoding="utf-8").close()  # it was told to leave
+        flowd.until("it to be told to leave", lambda: os.path.exists(place.dir + "/told"))
         connection.request("GET", "/api/flows/" + run)
         answer = connection.getresponse()
         self.assertEqual((answer.status, json.loads(answer.read())["status"]), (200, "running"))
         connection.close()
-        open(os.path.join(place.dir, "gate"), "w", encoding="utf-8").close()
+        os.write(gate, b"x")
         self.flowd.close()
         self.flowd = flowd.Flowd(place=self.flowd)
         self.assertEqual(self.flowd.status(run)["round_status"], "unclear")

@@ -52,8 +52,17 @@ class Stray(unittest.TestCase):
         self.place.configure({"idle_sec": 25, "vendors": {
             "command": {"argv": [self.place.script("leaver", LEAVER)]}}})
         os.mkfifo(os.path.join(self.place.dir, "gate"))
+        self.serve()
+
+    def serve(self):
         self.flowd = flowd.Flowd(place=self.place)
-        self.addCleanup(lambda: self.flowd.end())
+        self.addCleanup(self.end, self.flowd)
+
+    def end(self, served):
+        if served.process.poll() is None:
+            served.end()
+        else:
+            served.remove()
 
     def pids(self, count=1):
         """Of the two processes that each reviewer left, by agent."""
@@ -97,7 +106,6 @@ class Stray(unittest.TestCase):
         self.flowd.process.terminate()
         self.flowd.close()
         self.assertFalse(any(map(flowd.is_alive, pids)))  # before the daemon, not after it
-        self.flowd = flowd.Flowd(place=self.place)
 
     def test_children_of_other_origin_are_left_alone(self):
         self.begin()
@@ -127,8 +135,7 @@ class Stray(unittest.TestCase):
         finally:
             daemon.terminate()
             self.assertEqual(daemon.wait(flowd.DEADLINE_SEC), 0)
-            with open(place.dir + "/in", "w", encoding="utf-8"):
-                pass  # its end of input
+            os.close(os.open(place.dir + "/in", os.O_RDWR))  # its end of input
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ class Desk:
         self.home = self.dir.__enter__()
         self.config = os.path.join(self.home, ".codex", "config.toml")
         os.mkdir(os.path.dirname(self.config))
-        self.env = clean_env(self.home, PATH="/usr/bin:/bin")
+        self.env = clean_env(self.home, PATH="/usr/bin:/bin", TMPDIR=self.home)
         if text is not None:
             self.put(text)
 

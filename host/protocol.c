@@ -153,10 +153,10 @@ handle_notification(struct protocol *protocol, const struct rpc *rpc)
     if (!span_is(rpc->method, "notifications/cancelled") || !id.p ||
         listen_cancel(&protocol->listen, id))
         return;
-    calls_cancel(protocol->host, id,
-                 span_type(reason) != '"' ||
-                     !windows_cancels_anyway(protocol->client_name, protocol->client_version,
-                                             reason.p + 1, reason.len - 1));
+    calls_cancel(
+        protocol->host, id,
+        span_type(reason) != '"' ||
+            !windows_cancels_anyway(protocol->client_name, reason.p + 1, reason.len - 1));
 }
 
 /* Whether this message is owed an answer. */

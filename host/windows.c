@@ -100,12 +100,12 @@ find_row(const char *name, const char *version)
 }
 
 bool
-windows_cancels_anyway(const char *name, const char *version, const char *reason, size_t len)
+windows_cancels_anyway(const char *name, const char *reason, size_t len)
 {
     static const char begin[] = "AbortError"; /* a time-out says "McpError" */
 
-    return strcmp(find_row(name, version)->harness, "opencode") == 0 &&
-           len >= sizeof begin - 1 && memcmp(reason, begin, sizeof begin - 1) == 0;
+    return name && strcasecmp(name, "opencode") == 0 && len >= sizeof begin - 1 &&
+           memcmp(reason, begin, sizeof begin - 1) == 0;
 }
 
 /* The user's own limit for Claude Code reaches us as MCP_TOOL_TIMEOUT, in milliseconds. */

@@ -23,9 +23,8 @@ struct window windows_pick(const char *name, const char *version, bool with_prog
                            int64_t override_ns);
 
 /* Whether a cancel for an answered call says nothing: this client sends one for each, with such
- * a reason. name and version as above; reason: len bytes, as they stand in the JSON string. */
-bool windows_cancels_anyway(const char *name, const char *version, const char *reason,
-                            size_t len);
+ * a reason. name as above; reason: len bytes, as they stand in the JSON string. */
+bool windows_cancels_anyway(const char *name, const char *reason, size_t len);
 
 /* Prints the table as lines "harness=ROW name=... window_sec=... with_progress_sec=...", then
  * what the environment makes of it. */

@@ -271,9 +271,8 @@ job_find_starts(struct flows *flows, const char *session, struct job **ret, size
     return n;
 }
 
-/* Titles are kept up to a length. */
-static bool
-is_title(const char *kept, const char *whole)
+bool
+job_kept(const char *kept, const char *whole)
 {
     size_t len = strlen(kept);
 
@@ -288,7 +287,7 @@ find_listed(const struct job *job, const struct runs *runs)
     for (size_t i = 0; job->title && i < runs->n; i++) {
         struct run *run = &runs->items[i];
         if (run->listed && run->started_ms == 0 && run->target_title &&
-            is_title(job->title, run->target_title))
+            job_kept(job->title, run->target_title))
             return run;
     }
     return NULL;

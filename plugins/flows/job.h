@@ -13,8 +13,10 @@
 #include "settle.h"
 #include "view.h"
 
-#define JOB_MAX_TITLE    300u /* bytes of a title that are kept */
-#define JOB_MAX_BODY_LEN ((size_t)16 << 20)
+#define JOB_MAX_TITLE 300u /* bytes of a title that are kept */
+/* What is noted as the definition of a start that brings its own. */
+#define JOB_OWN_DEFINITION "definition_yaml"
+#define JOB_MAX_BODY_LEN   ((size_t)16 << 20)
 
 enum job_end {
     JOB_RUNNING,  /* the server took it; view has the run */
@@ -97,5 +99,8 @@ void job_take_answer(struct job *job, struct api_answer *answer);
 
 /* Frees what is left at the end. */
 void job_fini_all(struct flows *flows);
+
+/* Whether kept is what is kept of whole: texts are noted up to JOB_MAX_TITLE. */
+bool job_kept(const char *kept, const char *whole);
 
 #endif

@@ -49,8 +49,10 @@ merge_flow(struct lookup *ret, const cJSON *flow, const char *server)
         return 0;
     (void)json_int(flow, "round_number", &event.round);
     run = runs_find(&ret->runs, run_id);
-    if (!run && ret->runs.n >= MAX_LISTED)
+    if (!run && ret->runs.n >= MAX_LISTED) {
+        ret->is_cut = true;
         return 0;
+    }
     if (runs_apply(&ret->runs, &event) < 0)
         return KCAP_E_NOMEM;
     run = runs_find(&ret->runs, run_id);

@@ -10,6 +10,7 @@ struct lookup {
     struct runs runs;   /* candidates, all with an id, newest first */
     struct runs starts; /* starts nobody knows the outcome of */
     bool server_answered;
+    bool is_cut;        /* the server listed more than are kept here */
     char *server_fault; /* one line on why it did not; NULL when it did */
 };
 

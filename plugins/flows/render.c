@@ -10,6 +10,7 @@
 #include "lib/text.h"
 
 #define MAX_VALUE_LEN    600u
+#define MAX_SHORT_LEN    200u /* of a role, a vendor, a model */
 #define MAX_PARTICIPANTS 50
 
 void
@@ -131,6 +132,15 @@ participant_state(const cJSON *one, const struct view *view)
     return !view->round_ended && strcmp(view->status, "running") == 0 ? "running" : "idle";
 }
 
+static void
+add_short(struct buf *line, const char *text)
+{
+    size_t len = strlen(text), kept = text_prefix(text, len, MAX_SHORT_LEN);
+
+    buf_add(line, text, kept);
+    buf_adds(line, kept < len ? " [cut], " : ", ");
+}
+
 void
 render_participants(struct buf *to, const struct view *view)
 {
@@ -146,9 +156,10 @@ render_participants(struct buf *to, const struct view *view)
         const char *model = json_str(one, "model");
         if (!role || ++n > MAX_PARTICIPANTS)
             continue;
-        buf_addf(&line, "%.200s, %.200s, %.200s, %s", role,
-                 text_is_blank(vendor) ? "no vendor" : vendor,
-                 text_is_blank(model) ? "no model" : model, participant_state(one, view));
+        add_short(&line, role);
+        add_short(&line, text_is_blank(vendor) ? "no vendor" : vendor);
+        add_short(&line, text_is_blank(model) ? "no model" : model);
+        buf_adds(&line, participant_state(one, view));
         render_line(to, "participant", buf_str(&line));
     }
 }

@@ -9,6 +9,7 @@
 #include "holder.h"
 #include "ledger.h"
 #include "lib/auto.h"
+#include "lib/json.h"
 #include "repeat.h"
 
 #define LOOK_LIMIT_MS 20000
@@ -24,6 +25,7 @@ struct again {
     const struct run *run;               /* that it is for, */
     const struct submission *submission; /* and the round it would double */
     const char *body;
+    const char *role; /* who is to work on it; NULL: the only one */
     int64_t until_ns; /* another process is waited for until then */
 };
 
@@ -49,6 +51,7 @@ join_wait(const struct again *again, int64_t round)
     struct subject subject = joining(again, &note);
     struct wait_goal goal = {.run_id = again->run->run_id,
                              .round = round,
+                             .role = again->role,
                              .called_ns = subject.began_ns,
                              .fresh = true};
 
@@ -90,6 +93,21 @@ is_that_round(const struct again *again, const struct view *view)
 }
 
 static int32_t
+show_unseen(const struct again *again, const struct api_answer *answer, const char *fault)
+{
+    return repeat_show_unseen(again->subject, again->run, answer, fault,
+                              "The very same round was submitted before; what became of it "
+                              "could not be seen, so nothing was submitted by this call.");
+}
+
+/* A server shows one round: while it shows another participant's, ours may still be at work. */
+static bool
+shows_another_role(const struct again *again, const struct view *view)
+{
+    return again->role && view->round_role && strcmp(again->role, view->round_role) != 0;
+}
+
+static int32_t
 judge_view(const struct again *again, const struct view *view)
 {
     const struct submission *submission = again->submission;
@@ -98,6 +116,10 @@ judge_view(const struct again *again, const struct view *view)
 
     if (view->run_ended)
         return PASS; /* the server says so to a further round, too */
+    if (shows_another_role(again, view))
+        return submission->round > 0
+                   ? join_wait(again, submission->round)
+                   : show_unseen(again, NULL, "the server shows another participant's round");
     if (view->round < submission->round && age_ms(again) < SERVER_LAG_MS)
         return join_wait(again, submission->round);
     if (!is_that_round(again, view))
@@ -108,14 +130,6 @@ judge_view(const struct again *again, const struct view *view)
         return PASS;
     subject = joining(again, &note);
     return show_view(&subject, view, false);
-}
-
-static int32_t
-show_unseen(const struct again *again, const struct api_answer *answer, const char *fault)
-{
-    return repeat_show_unseen(again->subject, again->run, answer, fault,
-                              "The very same round was submitted before; what became of it "
-                              "could not be seen, so nothing was submitted by this call.");
 }
 
 static int32_t
@@ -193,14 +207,17 @@ repeat_claim_round(const struct subject *subject, const char *run_id, const char
 {
     const struct kcap_host *host = subject->flows->host;
     AUTO_FREE char *mark = repeat_mark(body);
+    AUTO_JSON cJSON *json = json_parse(body, strlen(body), NULL);
     AUTO_RUNS struct runs passed = {.items = NULL};
     struct event submit = {.kind = EVENT_SUBMIT,
                            .session = subject->session->key,
                            .run_id = run_id,
                            .holder = holder_self(),
                            .args_mark = mark};
-    struct again again = {
-        .subject = subject, .body = body, .until_ns = host->now_ns(host) + SEND_LIMIT_NS};
+    struct again again = {.subject = subject,
+                          .body = body,
+                          .role = json_str(json, "participant"),
+                          .until_ns = host->now_ns(host) + SEND_LIMIT_NS};
     int32_t r;
 
     if (!mark)

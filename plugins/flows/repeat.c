@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "holder.h"
+#include "job.h"
 #include "ledger.h"
 #include "lib/auto.h"
 #include "lib/text.h"
@@ -69,8 +70,9 @@ static struct subject
 joining(const struct repeat *repeat, struct buf *note)
 {
     return repeat_joining(repeat->subject, repeat->run->started_ms, "start",
-                          repeat->new_run ? "Another can be started once you have its result."
-                                          : "Only \"new_run\": true starts another.",
+                          repeat->new_run
+                              ? "Another can be started once you have its result."
+                              : "Only \"new_run\": true starts another before that.",
                           note);
 }
 
@@ -130,42 +132,69 @@ show_unknown(const struct repeat *repeat)
         buf_str(&error));
 }
 
+/* What is not told may be the same. */
 static bool
-is_same(const char *a, const char *b)
+may_be(const char *kept, const char *whole)
 {
-    return a && b && strcmp(a, b) == 0;
+    return !kept || !whole || job_kept(kept, whole);
 }
 
-/* How many runs the server lists that nobody here knows and that are about the same; *ret is
- * the last of them. */
+static bool
+may_be_made_by(const struct run *start, const struct run *run)
+{
+    bool is_own_definition =
+        start->definition && strcmp(start->definition, JOB_OWN_DEFINITION) == 0;
+
+    return run->listed && !run->start_id &&
+           (is_own_definition || may_be(start->definition, run->definition)) &&
+           may_be(start->target_kind, run->target_kind) &&
+           may_be(start->target_ref, run->target_ref) &&
+           may_be(start->target_title, run->target_title);
+}
+
+/* How many runs the server lists that may be what became of the start: none of them is known to
+ * be another one's. *ret is the last. */
 static size_t
 find_arrived(const struct run *start, const struct runs *listed, const struct run **ret)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < listed->n; i++) {
-        const struct run *run = &listed->items[i];
-        if (!run->listed || run->started_ms > 0 || run->updated_ms > 0 ||
-            !is_same(run->target_kind, start->target_kind) ||
-            !is_same(run->target_ref, start->target_ref) ||
-            !is_same(run->target_title, start->target_title))
-            continue;
-        *ret = run;
-        n++;
+        if (may_be_made_by(start, &listed->items[i])) {
+            *ret = &listed->items[i];
+            n++;
+        }
     }
     return n;
+}
+
+static int32_t look_at_run(const struct repeat *repeat, struct runs *passed);
+
+/* The start made that run. The journal is told, but what follows does not wait for it to know.
+ */
+static int32_t
+join_arrived(const struct repeat *repeat, const struct run *arrived, struct runs *passed)
+{
+    struct run run = *arrived;
+    struct repeat found = *repeat;
+
+    run.started_ms = repeat->run->started_ms;
+    found.run = &run;
+    ledger_note(repeat->subject->flows, repeat->subject->call,
+                &(struct event){.kind = EVENT_RUN,
+                                .session = repeat->subject->session->key,
+                                .start_id = repeat->run->start_id,
+                                .run_id = run.run_id,
+                                .server = repeat->run->server});
+    return look_at_run(&found, passed);
 }
 
 /* Whose start it was cannot be asked any more, but the server can. That it lists no such run
  * proves something only of our own: others may have one that has ended meanwhile. */
 static int32_t
-ask_what_became(const struct repeat *repeat)
+ask_what_became(const struct repeat *repeat, struct runs *passed)
 {
     const struct subject *subject = repeat->subject;
-    struct event event = {.kind = EVENT_RUN,
-                          .session = subject->session->key,
-                          .start_id = repeat->run->start_id,
-                          .server = repeat->run->server};
     AUTO_LOOKUP struct lookup lookup = {.server_answered = false};
     const struct run *arrived = NULL;
     size_t n;
@@ -176,13 +205,19 @@ ask_what_became(const struct repeat *repeat)
     if (r != 0)
         return show_end(r);
     n = find_arrived(repeat->run, &lookup.runs, &arrived);
-    if (n == 1)
-        event.run_id = arrived->run_id;
-    else if (n == 0 && api_server_is_local(subject->flows))
-        event.kind = EVENT_START_FAILED;
-    else
+    if (n > 1 || (n == 0 && (lookup.is_cut || !api_server_is_local(subject->flows))))
         return show_unknown(repeat);
-    ledger_note(subject->flows, subject->call, &event);
+    /* also when the journal cannot be written */
+    if (runs_apply(passed,
+                   &(struct event){.kind = EVENT_START, .start_id = repeat->run->start_id}) < 0)
+        return KCAP_E_NOMEM;
+    if (n == 1)
+        return join_arrived(repeat, arrived, passed);
+    ledger_note(subject->flows, subject->call,
+                &(struct event){.kind = EVENT_START_FAILED,
+                                .session = subject->session->key,
+                                .start_id = repeat->run->start_id,
+                                .server = repeat->run->server});
     return PASS;
 }
 
@@ -196,7 +231,7 @@ show_held(const struct repeat *repeat)
 }
 
 static int32_t
-join_start(const struct repeat *repeat)
+join_start(const struct repeat *repeat, struct runs *passed)
 {
     const struct kcap_host *host = repeat->subject->flows->host;
     AUTO_BUF struct buf note = BUF_INIT(MAX_NOTE);
@@ -213,7 +248,7 @@ join_start(const struct repeat *repeat)
         return show_job(&subject, job);
     }
     if (until_ns > repeat->until_ns && !is_held)
-        return ask_what_became(repeat);
+        return ask_what_became(repeat, passed);
     r = host->wait(repeat->subject->call, KCAP_SEQ_NONE, NULL, 0, until_ns);
     if (r == KCAP_WAIT_DEADLINE)
         return is_held ? show_held(repeat) : show_unknown(repeat);
@@ -328,7 +363,7 @@ repeat_claim(const struct subject *subject, const struct event *start)
         repeat.run = &found.items[0];
         repeat.equal =
             repeat.run->args_mark && strcmp(repeat.run->args_mark, start->args_mark) == 0;
-        r = repeat.run->run_id ? look_at_run(&repeat, &passed) : join_start(&repeat);
+        r = repeat.run->run_id ? look_at_run(&repeat, &passed) : join_start(&repeat, &passed);
     } while (r == PASS);
     return r;
 }

@@ -232,11 +232,35 @@ forget_submission(struct runs *runs, struct run *run, const char *mark)
         runs_remove(runs, (size_t)(run - runs->items));
 }
 
+/* A run that was known by its id alone turns out to be what a start of ours made. */
+static int
+unite(struct runs *runs, const struct event *event)
+{
+    struct run *run = runs_find(runs, event->run_id), *start = NULL;
+    int r;
+
+    for (size_t i = 0; run && i < runs->n && !start; i++) {
+        if (same(runs->items[i].start_id, event->start_id) && &runs->items[i] != run)
+            start = &runs->items[i];
+    }
+    if (!start)
+        return 0;
+    r = run_set(&run->args_mark, start->args_mark) < 0 ||
+                run_set(&run->target_mark, start->target_mark) < 0
+            ? -ENOMEM
+            : 0;
+    runs_remove(runs, (size_t)(start - runs->items));
+    return r;
+}
+
 int
 runs_apply(struct runs *runs, const struct event *event)
 {
+    int r = event->kind == EVENT_RUN ? unite(runs, event) : 0;
     struct run *run = find(runs, event->start_id, event->run_id);
 
+    if (r < 0)
+        return r;
     if (event->kind == EVENT_CLOSED || event->kind == EVENT_START_FAILED) {
         if (run)
             runs_remove(runs, (size_t)(run - runs->items));

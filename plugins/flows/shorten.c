@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/text.h"
+
 #define MAX_OUT_LEN  ((size_t)9 << 18)
 #define MAX_RECEIVED (INT64_C(256) << 20)
 #define MAX_VALUES   12000 /* each costs memory when it is parsed, however short */
@@ -63,11 +65,11 @@ cut_back(struct shortener *s, size_t len)
 /* ---- strings ---- */
 
 static bool
-is_text_name(const char *name)
+ends_with(const char *name, const char *end)
 {
-    size_t len = strlen(name);
+    size_t len = strlen(name), end_len = strlen(end);
 
-    return len >= 4 && strcmp(name + len - 4, "text") == 0;
+    return len >= end_len && strcmp(name + len - end_len, end) == 0;
 }
 
 static void
@@ -79,12 +81,13 @@ begin_string(struct shortener *s)
     put(s, "\"", 1);
     s->in_string = true;
     s->is_value = !in_object || s->after_colon;
-    s->is_text = in_object && s->is_value && is_text_name(s->name);
+    s->is_text = in_object && s->is_value && ends_with(s->name, "text");
+    s->is_id = in_object && s->is_value && ends_with(s->name, "id");
     s->is_outer = s->depth == 1 && s->is_text;
     s->limit = s->is_text ? s->keep : SHORTEN_MAX_FIELD;
     s->is_long = s->is_over = s->is_null = false;
-    s->keeping = true;
-    s->escape_len = 0;
+    s->escape_len = s->n_bytes = 0;
+    s->has_high = false;
     s->start = s->out.len;
     s->at = s->from = 0;
     s->mark_from = -1;
@@ -138,62 +141,124 @@ fits(struct shortener *s, size_t decoded, size_t len)
     return s->from >= 0 && !s->is_over;
 }
 
-/* The text of a character or the next piece of it, which adds some bytes in UTF-8; whole is how
- * many it has, 0 where it goes on with the one before. */
+/* The text of a character, which is so many bytes in UTF-8. */
 static void
-add_character(struct shortener *s, const char *bytes, size_t len, size_t added, size_t whole)
+add_character(struct shortener *s, const char *text, size_t len, size_t decoded)
 {
-    if (whole > 0) {
-        if (s->mark_from < 0 && s->at >= s->offset) {
-            s->mark = s->out.len;
-            s->mark_from = s->at;
-        }
-        s->keeping = fits(s, whole, len) && !s->is_null;
+    if (s->mark_from < 0 && s->at >= s->offset) {
+        s->mark = s->out.len;
+        s->mark_from = s->at;
     }
-    s->at += (int64_t)added;
-    if (s->keeping)
-        put(s, bytes, len);
+    if (fits(s, decoded, len) && !s->is_null)
+        put(s, text, len);
+    s->at += (int64_t)decoded;
 }
 
-/* How long the character is that begins with this byte; 0: it goes on with it. */
+/* For what is no character. An id that had one would be another: it stays a fault. */
+static void
+add_replacement(struct shortener *s)
+{
+    if (s->is_id)
+        add_character(s, "\\u0000", 6, 1);
+    else
+        add_character(s, "\xef\xbf\xbd", 3, 3);
+}
+
+/* What is left of a character that the next one does not complete. */
+static void
+end_character(struct shortener *s)
+{
+    if (s->has_high || s->n_bytes > 0)
+        add_replacement(s);
+    s->has_high = false;
+    s->n_bytes = 0;
+}
+
+/* How long the character is that begins with this byte; 0: none does. */
 static size_t
 character_len(unsigned char first)
 {
     if (first < 0x80)
         return 1;
-    if (first < 0xc0)
+    if (first < 0xc2)
         return 0;
-    return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    return first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
 }
 
-/* The same for an escape, which is whole. Surrogates are one character of four bytes. */
-static size_t
-escape_len(const char *escape, size_t len)
+static void
+add_byte(struct shortener *s, char c)
+{
+    bool goes_on = ((unsigned char)c & 0xc0) == 0x80;
+
+    if (s->has_high || (s->n_bytes > 0 && !goes_on))
+        end_character(s);
+    if (s->n_bytes == 0 && character_len((unsigned char)c) < 2) {
+        if ((unsigned char)c < 0x80)
+            add_character(s, &c, 1, 1);
+        else
+            add_replacement(s);
+        return;
+    }
+    s->bytes[s->n_bytes++] = c;
+    if (s->n_bytes < character_len((unsigned char)s->bytes[0]))
+        return;
+    if (text_is_utf8(s->bytes, s->n_bytes)) {
+        add_character(s, s->bytes, s->n_bytes, s->n_bytes);
+        s->n_bytes = 0;
+    } else {
+        end_character(s);
+    }
+}
+
+/* The code of a whole escape of six characters; what is no number stays, for the parser to
+ * refuse.
+ */
+static unsigned long
+code_of(const char *escape)
 {
     char digits[5] = "";
-    unsigned long code;
 
-    if (len < 6)
-        return 1;
     memcpy(digits, escape + 2, 4);
-    code = strtoul(digits, NULL, 16);
-    if (code >= 0xdc00 && code < 0xe000)
-        return 0;
-    if (code >= 0xd800 && code < 0xdc00)
-        return 4;
-    return code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
+    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? strtoul(digits, NULL, 16) : 1;
+}
+
+static void
+add_code(struct shortener *s, const char *escape)
+{
+    unsigned long code = code_of(escape);
+    bool is_low = code >= 0xdc00 && code < 0xe000;
+    char pair[12];
+
+    if (s->has_high && is_low) {
+        memcpy(pair, s->high, 6);
+        memcpy(pair + 6, escape, 6);
+        s->has_high = false;
+        add_character(s, pair, sizeof pair, 4);
+        return;
+    }
+    end_character(s);
+    if (code >= 0xd800 && code < 0xdc00) {
+        memcpy(s->high, escape, sizeof s->high);
+        s->has_high = true;
+    } else if (is_low || code == 0) {
+        add_replacement(s);
+    } else {
+        add_character(s, escape, 6, code < 0x80 ? 1 : code < 0x800 ? 2 : 3);
+    }
 }
 
 static void
 add_to_escape(struct shortener *s, char c)
 {
-    size_t whole;
-
     s->escape[s->escape_len++] = c;
     if (s->escape_len < (s->escape_len > 1 && s->escape[1] == 'u' ? 6 : 2))
         return;
-    whole = escape_len(s->escape, s->escape_len);
-    add_character(s, s->escape, s->escape_len, whole, whole);
+    if (s->escape_len == 6) {
+        add_code(s, s->escape);
+    } else {
+        end_character(s);
+        add_character(s, s->escape, 2, 1);
+    }
     s->escape_len = 0;
 }
 
@@ -234,6 +299,7 @@ put_note(struct shortener *s)
 static void
 end_string(struct shortener *s)
 {
+    end_character(s);
     s->in_string = false;
     if (s->is_null) {
         cut_back(s, s->start - 1);
@@ -259,7 +325,7 @@ add_in_string(struct shortener *s, char c)
     else if (c == '"')
         end_string(s);
     else
-        add_character(s, &c, 1, 1, character_len((unsigned char)c));
+        add_byte(s, c);
 }
 
 /* How many bytes change nothing but the length of a string whose kept part is over. */
@@ -268,9 +334,9 @@ count_dropped(const struct shortener *s, const char *bytes, size_t len)
 {
     size_t n = 0;
 
-    if (!s->in_string || !s->is_over || s->escape_len > 0)
+    if (!s->in_string || !s->is_over || s->escape_len > 0 || s->has_high || s->n_bytes > 0)
         return 0;
-    while (n < len && bytes[n] != '"' && bytes[n] != '\\')
+    while (n < len && bytes[n] != '"' && bytes[n] != '\\' && (unsigned char)bytes[n] < 0x80)
         n++;
     return n;
 }

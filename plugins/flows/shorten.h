@@ -4,6 +4,10 @@
  * takes more memory than a few of them, and none is refused for a long one. Anything else
  * passes as it is, up to a cap.
  *
+ * What no text may hold, or is no character at all, becomes U+FFFD: \u0000, half a surrogate
+ * pair, bytes that are no UTF-8. A result is not lost for one of them; an id that has one stays
+ * a fault.
+ *
  * Only members whose names end in "text" may be long; of others what a line can show is enough.
  */
 #ifndef KCAP_FLOWS_SHORTEN_H
@@ -47,7 +51,11 @@ struct shortener {
     /* the string under way */
     char escape[8]; /* until it is complete */
     size_t escape_len;
-    bool is_value, is_text, is_outer, is_long, is_over, is_null, keeping;
+    char high[6]; /* the first half of a surrogate pair, until the second comes */
+    bool has_high;
+    char bytes[4]; /* of a character, until it is complete */
+    size_t n_bytes;
+    bool is_value, is_text, is_id, is_outer, is_long, is_over, is_null;
     int64_t limit;     /* bytes that may stay of it */
     size_t start;      /* in out, behind its quote */
     int64_t at;        /* decoded bytes so far */

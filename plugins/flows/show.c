@@ -107,7 +107,7 @@ expect_shown(const struct subject *subject, const struct view *view)
                       view->run_id, view->round, view->run_ended);
 }
 
-/* Beside a result of its own: offset is about that one. */
+/* Beside a result of its own. */
 static void
 add_excerpt(struct buf *text, const char *heading, const struct api_text *words)
 {
@@ -133,6 +133,8 @@ add_previous(struct buf *text, const struct subject *subject, const struct view 
     if (view->round > 1 && !view->result.text)
         buf_addf(text, "(of a round before round %lld, which has no result)\n",
                  (long long)view->round);
+    if (view->result.text && subject->offset > 0)
+        return; /* a further part of that one */
     if (view->result.text)
         add_excerpt(text, earlier, &view->previous);
     else

@@ -137,7 +137,7 @@ static int32_t
 claim(const struct subject *subject, const struct job *job, const struct wish *wish)
 {
     AUTO_FREE char *definition =
-        shorten(wish->definition ? wish->definition : "definition_yaml");
+        shorten(wish->definition ? wish->definition : JOB_OWN_DEFINITION);
     AUTO_FREE char *target_kind = shorten(json_str(wish->args, "target_kind"));
     AUTO_FREE char *target_ref = shorten(json_str(wish->args, "target_ref"));
     bool new_run = json_bool(wish->args, "new_run", false);

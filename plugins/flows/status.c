@@ -188,11 +188,12 @@ has_doubtful_start(struct flows *flows, const struct lookup *lookup)
 }
 
 static void
-add_doubts(struct buf *to, struct flows *flows, const struct lookup *lookup)
+add_doubts(struct buf *to, struct flows *flows, bool has_session_id,
+           const struct lookup *lookup)
 {
     AUTO_FREE char *fault = ledger_fault(flows);
 
-    if (lookup->server_fault) {
+    if (lookup->server_fault && has_session_id) {
         buf_adds(to, "not asked: the server's own list of this session's flows: ");
         buf_adds(to, lookup->server_fault);
         buf_addc(to, '\n');
@@ -234,7 +235,7 @@ show_none(const struct subject *subject, const struct lookup *lookup)
     buf_adds(&text, "No open flow is known for ");
     add_session(&text, subject->session);
     buf_adds(&text, ".\n");
-    add_doubts(&text, subject->flows, lookup);
+    add_doubts(&text, subject->flows, subject->session->id != NULL, lookup);
     return render_result(subject->flows->host, subject->call, !lookup->server_answered, &head,
                          &text, &lookup->runs);
 }
@@ -267,7 +268,7 @@ show_several(const struct subject *subject, const struct lookup *lookup, size_t 
     buf_addf(&text, "%zu flows are candidates for ", lookup->runs.n + n_starting);
     add_session(&text, subject->session);
     buf_adds(&text, "; newest first, none was chosen.\n");
-    add_doubts(&text, subject->flows, lookup);
+    add_doubts(&text, subject->flows, subject->session->id != NULL, lookup);
     if (n_starting > 0)
         buf_addf(&text, "\n- %zu on their way: started by this process, no answer yet\n",
                  n_starting);
@@ -285,7 +286,7 @@ add_choice(struct buf *to, const struct subject *subject, const struct lookup *l
     buf_addf(to, "chosen: %s of ", what);
     add_session(to, subject->session);
     buf_addc(to, '\n');
-    add_doubts(to, subject->flows, lookup);
+    add_doubts(to, subject->flows, subject->session->id != NULL, lookup);
 }
 
 /* Starts that came to nothing are told beside whatever else there is, once, and are no

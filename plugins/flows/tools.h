@@ -81,9 +81,10 @@ extern const struct kcap_tool *const tools_list[];
 
 #define TOOL_CLOSE_ARGS TOOL_OBJECT(TOOL_ID("The flow to close."), "\"flow_run_id\"")
 
-#define TOOL_REPEAT                                                                      \
-    "The very same start again joins the flow that is there and costs nothing; another " \
-    "one for the same target is refused while that is open, unless new_run is true. "
+#define TOOL_REPEAT                                                                        \
+    "The very same start again joins the flow that is there until its result has reached " \
+    "you; until then another one for the same target is refused, unless new_run is true. " \
+    "After that a start makes a new flow. "
 
 #define TOOL_MIRROR                                                                     \
     "sees a mirror of the session's project directory, not of your current directory, " \

@@ -14,6 +14,10 @@ static const struct {
      "\"context\":\" \"}",
      "context"},
     {START, "{\"kind\":\"k\",\"target_kind\":\"t\",\"context\":\"c\"}", "target_ref"},
+    {START, "{\"kind\":\"k\",\"target_ref\":\"\",\"target_title\":\"\",\"context\":\"c\"}",
+     "target_kind"},
+    {START, "{\"kind\":\"k\",\"target_kind\":\"t\",\"target_ref\":\"\",\"context\":\"c\"}",
+     "target_ref and target_title are needed"},
     {START,
      "{\"kind\":\"k\",\"target_kind\":\"t\",\"target_ref\":\"\",\"target_title\":\"\","
      "\"context\":\"c\",\"vendor\":\" \"}",
@@ -63,6 +67,14 @@ static const struct {
     {STATUS, "{\"flow_run_id\":\"u1\",\"wait\":true}", "flow_run_id: u1\nstatus: unknown\n"},
     {CLOSE, "{\"flow_run_id\":\"u1\"}", "flow_run_id: u1\nstatus: unknown\n"},
     {"list_reviewer_vendors", "{}", "Error: KCAP_URL has no scheme"},
+    {"start_flow",
+     "{\"definition_id\":\"d\",\"target_kind\":\"t\",\"target_ref\":\"\","
+     "\"target_title\":\"\",\"context\":\"c\"}",
+     "Error: KCAP_URL has no scheme"},
+    {"send_to_participant", "{\"flow_run_id\":\"u1\",\"participant\":\"p\",\"message\":\"m\"}",
+     "flow_run_id: u1\nstatus: unknown\n"},
+    {"get_flow_status", "{}", "Error: KCAP_URL has no scheme"},
+    {"close_flow", "{\"flow_run_id\":\"u1\"}", "flow_run_id: u1\nstatus: unknown\n"},
 };
 
 START_TEST(no_usable_server_comes_first)

@@ -109,6 +109,8 @@ static const struct {
     const char *tool, *args, *says;
 } bad[] = {
     {START_FLOW, "{" TARGET "}", "either definition_id or definition_yaml"},
+    {START_FLOW, "{\"definition_id\":null,\"definition_yaml\":null," TARGET "}",
+     "either definition_id or definition_yaml"},
     {START_FLOW, "{\"definition_id\":\"a\",\"definition_yaml\":\"b\"," TARGET "}",
      "either definition_id or definition_yaml"},
     {START_FLOW, "{\"definition_id\":\" \"," TARGET "}", "definition is blank"},

@@ -119,6 +119,10 @@ END_TEST
     "{\"flow_run_id\":\"u9\",\"status\":\"running\",\"target_kind\":\"commit\"," \
     "\"target_ref\":\"v1\",\"target_title\":\"T\"}"
 
+#define OF_SPEC(id)                                                                         \
+    "{\"flow_run_id\":\"" id "\",\"status\":\"running\",\"definition_id\":\"spec-review\"," \
+    "\"target_kind\":\"commit\",\"target_ref\":\"HEAD\",\"target_title\":\"T\"}"
+
 static const struct {
     const char *name, *flows; /* NULL: a server that does not list them */
     uint32_t server;
@@ -132,6 +136,10 @@ static const struct {
     {"two may be it", OF_HEAD("u1") "," OF_HEAD("u3"), KCAP_HTTP_SERVER_LOCAL, 0, true,
      "is not known"},
     {"it did not arrive", ANOTHER, KCAP_HTTP_SERVER_LOCAL, 1, false, "flow_run_id: u2\n"},
+    {"another kind of review", OF_SPEC("u1"), KCAP_HTTP_SERVER_LOCAL, 1, false,
+     "flow_run_id: u2\n"},
+    {"another kind of review, elsewhere", OF_SPEC("u1"), KCAP_HTTP_SERVER_CONFIGURED, 0, true,
+     "is not known"},
     {"it may have ended", "", KCAP_HTTP_SERVER_CONFIGURED, 0, true, "is not known"},
     {"nobody can say", NULL, KCAP_HTTP_SERVER_LOCAL, 0, true, "is not known"},
 };
@@ -156,6 +164,44 @@ START_TEST(server_knows_what_became_of_a_start)
     rig_has(rig_ask(START, START_ARGS, replies, 3, lists[_i].is_error), lists[_i].says);
     ck_assert_msg(N_POSTS == lists[_i].n_posts, "%s: %zu", lists[_i].name, N_POSTS);
     fake_call_fini(&call);
+}
+END_TEST
+
+/* Also when a status has shown the run before, which did not know whose it was; and when its
+ * title is longer than what is noted of it. */
+START_TEST(arrived_start_is_joined_whatever_was_seen)
+{
+    static const char format[] =
+        "{\"kind\":\"code-review\",\"target_kind\":\"commit\",\"target_ref\":\"HEAD\","
+        "\"target_title\":\"%s\",\"context\":\"c\"}";
+    const struct fake_reply held[] = {{"POST", "*", .delay_ms = FAKE_NEVER}};
+    char title[400], args[600], body[800];
+    struct fake_reply replies[3] = {finished[0],
+                                    {"GET", SESSION_LIST, .body = body},
+                                    {"GET", "/api/flows/u1*", .body = STATUS_RUNNING}};
+    struct fake_call call = {.window_ms = 1000}, again = {.window_ms = 50000};
+
+    memset(title, 't', sizeof title);
+    title[_i % 2 ? 301 : 7] = '\0';
+    (void)snprintf(args, sizeof args, format, title);
+    (void)snprintf(body, sizeof body,
+                   "{\"flows\":[{\"flow_run_id\":\"u1\",\"status\":\"running\",\"target_kind\":"
+                   "\"commit\",\"target_ref\":\"HEAD\",\"target_title\":\"%s\"}]}",
+                   title);
+    fake_host_set_server(rig.fake, KCAP_HTTP_SERVER_LOCAL, "unix:///s", NULL);
+    fake_host_script(rig.fake, held, 1);
+    rig_call(START, args, &call);
+    rig_restart();
+    fake_host_set_server(rig.fake, KCAP_HTTP_SERVER_LOCAL, "unix:///s", NULL);
+    if (_i >= 2)
+        rig_has(rig_ask(STATUS, "{}", replies + 1, 2, false), "flow_run_id: u1\n");
+    fake_host_script(rig.fake, replies, 3);
+    rig_call(START, args, &again);
+    rig_has(again.text, "flow_run_id: u1\n");
+    rig_has(again.text, "joined: ");
+    ck_assert_uint_eq(N_POSTS, 0);
+    fake_call_fini(&call);
+    fake_call_fini(&again);
 }
 END_TEST
 
@@ -384,6 +430,7 @@ add(TCase *tests)
     tcase_add_test(tests, two_at_once_are_one);
     tcase_add_test(tests, start_of_a_dead_process_is_not_repeated);
     tcase_add_loop_test(tests, server_knows_what_became_of_a_start, 0, N_ROWS(lists));
+    tcase_add_loop_test(tests, arrived_start_is_joined_whatever_was_seen, 0, 4);
     tcase_add_loop_test(tests, what_is_there_decides, 0, sizeof again / sizeof *again);
     tcase_add_loop_test(tests, delivered_run_is_not_joined, 0, sizeof fates / sizeof *fates);
     tcase_add_test(tests, unwanted_run_is_not_joined);

@@ -142,6 +142,34 @@ START_TEST(what_is_there_decides)
 }
 END_TEST
 
+/* A server shows one round, and may let several participants work at once. */
+static const char *const others[] = {
+    "{\"flow_run_id\":\"u1\",\"status\":\"running\",\"round_number\":3,\"round_status\":"
+    "\"running\","
+    "\"round_participant\":\"tester\"}",
+    "{\"flow_run_id\":\"u1\",\"status\":\"waiting\",\"round_number\":3,\"round_status\":"
+    "\"clean\","
+    "\"round_participant\":\"tester\"}",
+};
+
+START_TEST(another_participants_round_is_not_the_end_of_it)
+{
+    struct fake_call call = {.cancel_at_wait = 5}, again_call = {.window_ms = 50000};
+    struct fake_reply replies[] = {taken[0], {"GET", "*", .body = others[_i]}};
+
+    have_a_run();
+    fake_host_script(rig.fake, taken, 2);
+    rig_call("send_to_participant", SEND_ARGS, &call);
+    rig_restart();
+    fake_host_script(rig.fake, replies, 2);
+    rig_call("send_to_participant", SEND_ARGS, &again_call);
+    rig_has(again_call.text, "joined: the very same round");
+    ck_assert_uint_eq(N_ROUNDS, 0);
+    fake_call_fini(&call);
+    fake_call_fini(&again_call);
+}
+END_TEST
+
 START_TEST(four_times_the_same_call_is_one_round)
 {
     size_t n_rounds = 0;
@@ -335,6 +363,7 @@ add(TCase *tests)
 {
     tcase_add_checked_fixture(tests, rig_setup, rig_teardown);
     tcase_add_loop_test(tests, what_is_there_decides, 0, N_ROWS(again));
+    tcase_add_loop_test(tests, another_participants_round_is_not_the_end_of_it, 0, 2);
     tcase_add_test(tests, four_times_the_same_call_is_one_round);
     tcase_add_loop_test(tests, others_in_between_change_nothing, 0, 2);
     tcase_add_test(tests, held_round_is_joined);

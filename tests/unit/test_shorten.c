@@ -46,6 +46,52 @@ parsed(void)
     return json;
 }
 
+/* What no text may hold is replaced, whatever piece it comes in. */
+static const struct {
+    const char *body, *text;
+} replaced[] = {
+    {"{\"text\":\"a\\u0000b\"}", "a\xef\xbf\xbd"
+                                 "b"},
+    {"{\"text\":\"a\\ud800b\"}", "a\xef\xbf\xbd"
+                                 "b"},
+    {"{\"text\":\"a\\ud800\"}", "a\xef\xbf\xbd"},
+    {"{\"text\":\"a\\udc00\\ud800\\ud83d\\ude00\"}",
+     "a\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80"},
+    {"{\"text\":\"\\ud83d\\n\"}", "\xef\xbf\xbd\n"},
+    {"{\"text\":\"a\xff"
+     "b\"}",
+     "a\xef\xbf\xbd"
+     "b"},
+    {"{\"text\":\"\xe2\x82\"}", "\xef\xbf\xbd"},
+    {"{\"text\":\"\xe2\x82\xac\xc3\xa9\"}", "\xe2\x82\xac\xc3\xa9"},
+    {"{\"text\":\"\xed\xa0\x80\"}", "\xef\xbf\xbd"},
+    {"{\"text\":\"\xe2\x82\\n\xf0\x9f\x98\x80\"}", "\xef\xbf\xbd\n\xf0\x9f\x98\x80"},
+    {"{\"a_id\":\"u\\u0000\",\"text\":\"\"}", NULL},
+    {"{\"a_id\":\"u\xff\",\"text\":\"\"}", NULL},
+};
+
+START_TEST(what_no_text_may_hold)
+{
+    const char *body = replaced[_i].body;
+    cJSON *json;
+
+    for (size_t piece = 1; piece <= strlen(body); piece++) {
+        shorten_init(&s, KEEP, 0);
+        for (size_t at = 0; at < strlen(body); at += piece) {
+            size_t left = strlen(body) - at;
+            ck_assert(shorten_add(&s, body + at, left < piece ? left : piece));
+        }
+        json = json_parse(buf_str(&s.out), s.out.len, NULL);
+        if (replaced[_i].text)
+            ck_assert_pstr_eq(json_str(json, "text"), replaced[_i].text);
+        else
+            ck_assert_ptr_null(json);
+        cJSON_Delete(json);
+        shorten_fini(&s);
+    }
+}
+END_TEST
+
 static const struct {
     int64_t offset, total, from;
     size_t len;
@@ -250,6 +296,7 @@ END_TEST
 static void
 add(TCase *tests)
 {
+    tcase_add_loop_test(tests, what_no_text_may_hold, 0, sizeof replaced / sizeof *replaced);
     tcase_add_loop_test(tests, window_of_a_long_text, 0, N_ROWS(windows));
     tcase_add_test(tests, many_long_messages);
     tcase_add_loop_test(tests, spelled_in_many_bytes, 0, N_ROWS(spelled));

@@ -86,11 +86,24 @@ START_TEST(override_wins)
 }
 END_TEST
 
+START_TEST(opencode_cancels_what_is_answered)
+{
+    ck_assert_int_eq(setenv("CLAUDE_CODE_ENTRYPOINT", "claude-desktop", 1), 0); /* inherited */
+    ck_assert(windows_cancels_anyway("opencode", "AbortError: x\"", 14));
+    ck_assert(!windows_cancels_anyway("opencode", "McpError: x\"", 12));
+    ck_assert(!windows_cancels_anyway("opencode", "Abort", 5));
+    ck_assert(!windows_cancels_anyway("codex-mcp-client", "AbortError: x\"", 14));
+    ck_assert(!windows_cancels_anyway(NULL, "AbortError: x\"", 14));
+    (void)unsetenv("CLAUDE_CODE_ENTRYPOINT");
+}
+END_TEST
+
 static void
 add(TCase *tests)
 {
     tcase_add_loop_test(tests, window_row, 0, N_ROWS(rows));
     tcase_add_test(tests, override_wins);
+    tcase_add_test(tests, opencode_cancels_what_is_answered);
 }
 
 int

@@ -387,11 +387,11 @@ END_TEST
 START_TEST(long_words_are_cut_where_they_may_be)
 {
     AUTO_BUF struct buf body = BUF_INIT(1u << 20);
-    struct fake_reply reply = {"GET", RUN_POLL, .times = 2};
+    struct fake_reply reply = {"GET", "*", .times = 2};
     const char *text;
 
     buf_adds(&body, "{\"status\":\"waiting\",\"round_number\":2,\"round_status\":\"findings\","
-                    "\"last_result_kind\":\"findings\",\"last_result_text\":\"of before\","
+                    "\"last_result_kind\":\"clean\",\"last_result_text\":\"of before\","
                     "\"participants\":[{\"role\":\"critic\",\"vendor\":\"");
     for (int i = 0; i < 100; i++)
         buf_adds(&body, "\xe2\x82\xac");
@@ -401,12 +401,12 @@ START_TEST(long_words_are_cut_where_they_may_be)
     buf_adds(&body, "\"}");
     reply.body = buf_str(&body);
     text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", &reply, 1, false);
-    rig_has(text, "\xe2\x82\xac [cut], no model");
-    rig_lacks(text, "\xef\xbf\xbd");
-    rig_has(text, "| of before\n");
+    ck_assert_ptr_nonnull(strstr(text, "\xe2\x82\xac [cut], no model"));
+    ck_assert_ptr_null(strstr(text, "\xef\xbf\xbd"));
+    ck_assert_ptr_nonnull(strstr(text, "| of before\n"));
     text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\",\"offset\":300003}", &reply, 1, false);
-    rig_has(text, "| 3456789");
-    rig_lacks(text, "earlier round");
+    ck_assert_ptr_nonnull(strstr(text, "| 3456789"));
+    ck_assert_ptr_null(strstr(text, "earlier round"));
 }
 END_TEST
 

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "flows-rig.h"
+#include "lib/buf.h"
 
 static const char u1_closed[] =
     "{\"flow_run_id\":\"u1\",\"status\":\"closed\",\"round_number\":1,"
@@ -162,6 +163,34 @@ START_TEST(run_no_longer_listed_stays_until_delivered)
 }
 END_TEST
 
+/* A character is never cut in two; what says an earlier round is not shown beside a further
+ * part of this one. */
+START_TEST(long_words_are_cut_where_they_may_be)
+{
+    AUTO_BUF struct buf body = BUF_INIT(1u << 20);
+    struct fake_reply reply = {"GET", "*", .times = 2};
+    const char *text;
+
+    buf_adds(&body, "{\"status\":\"waiting\",\"round_number\":2,\"round_status\":\"findings\","
+                    "\"last_result_kind\":\"clean\",\"last_result_text\":\"of before\","
+                    "\"participants\":[{\"role\":\"critic\",\"vendor\":\"");
+    for (int i = 0; i < 100; i++)
+        buf_adds(&body, "\xe2\x82\xac");
+    buf_adds(&body, "\"}],\"round_result_text\":\"");
+    for (int i = 0; i < 60000; i++)
+        buf_adds(&body, "0123456789");
+    buf_adds(&body, "\"}");
+    reply.body = buf_str(&body);
+    text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", &reply, 1, false);
+    ck_assert_ptr_nonnull(strstr(text, "\xe2\x82\xac [cut], no model"));
+    ck_assert_ptr_null(strstr(text, "\xef\xbf\xbd"));
+    ck_assert_ptr_nonnull(strstr(text, "| of before\n"));
+    text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\",\"offset\":300003}", &reply, 1, false);
+    ck_assert_ptr_nonnull(strstr(text, "| 3456789"));
+    ck_assert_ptr_null(strstr(text, "earlier round"));
+}
+END_TEST
+
 static void
 add(TCase *tests)
 {
@@ -172,6 +201,7 @@ add(TCase *tests)
     tcase_add_loop_test(tests, run_that_is_not_shown_is_kept, 0, 2);
     tcase_add_test(tests, run_that_was_waited_for_is_remembered);
     tcase_add_loop_test(tests, run_no_longer_listed_stays_until_delivered, 0, 2);
+    tcase_add_test(tests, long_words_are_cut_where_they_may_be);
 }
 
 int

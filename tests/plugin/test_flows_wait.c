@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include "flows-rig.h"
-#include "lib/buf.h"
 
 #define GET_U1 "/api/flows/u1*"
 
@@ -382,34 +381,6 @@ START_TEST(progress_has_the_last_sign_of_life)
 }
 END_TEST
 
-/* A character is never cut in two; what says an earlier round is not shown beside a further
- * part of this one. */
-START_TEST(long_words_are_cut_where_they_may_be)
-{
-    AUTO_BUF struct buf body = BUF_INIT(1u << 20);
-    struct fake_reply reply = {"GET", "*", .times = 2};
-    const char *text;
-
-    buf_adds(&body, "{\"status\":\"waiting\",\"round_number\":2,\"round_status\":\"findings\","
-                    "\"last_result_kind\":\"clean\",\"last_result_text\":\"of before\","
-                    "\"participants\":[{\"role\":\"critic\",\"vendor\":\"");
-    for (int i = 0; i < 100; i++)
-        buf_adds(&body, "\xe2\x82\xac");
-    buf_adds(&body, "\"}],\"round_result_text\":\"");
-    for (int i = 0; i < 60000; i++)
-        buf_adds(&body, "0123456789");
-    buf_adds(&body, "\"}");
-    reply.body = buf_str(&body);
-    text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\"}", &reply, 1, false);
-    ck_assert_ptr_nonnull(strstr(text, "\xe2\x82\xac [cut], no model"));
-    ck_assert_ptr_null(strstr(text, "\xef\xbf\xbd"));
-    ck_assert_ptr_nonnull(strstr(text, "| of before\n"));
-    text = rig_ask(STATUS, "{\"flow_run_id\":\"u1\",\"offset\":300003}", &reply, 1, false);
-    ck_assert_ptr_nonnull(strstr(text, "| 3456789"));
-    ck_assert_ptr_null(strstr(text, "earlier round"));
-}
-END_TEST
-
 START_TEST(status_without_wait_asks_once)
 {
     const struct fake_reply reply = {
@@ -587,7 +558,6 @@ add(TCase *tests)
     tcase_add_loop_test(tests, wait_returns_when_nothing_is_in_flight, 0, N_ROWS(waits));
     tcase_add_loop_test(tests, requests_keep_their_distance, 0, 2);
     tcase_add_test(tests, progress_has_the_last_sign_of_life);
-    tcase_add_test(tests, long_words_are_cut_where_they_may_be);
     tcase_add_test(tests, status_without_wait_asks_once);
     tcase_add_loop_test(tests, errors_name_the_run, 0, N_ROWS(errors));
     tcase_add_loop_test(tests, unknown_id_points_to_the_look_up, 0, 3);

@@ -20,8 +20,8 @@
 /* What is read of a body that is too long, so that the client hears why; then it is cut off. */
 #define MAX_DISCARDED ((size_t)8 << 20)
 
-/* Of all bodies that are being read or waited for: more than that would be somebody's mistake,
- * or worse. */
+/* Of all bodies of a kind of peer that are being read or waited for: more than that would be
+ * somebody's mistake, or worse. */
 #define MAX_BODIES ((size_t)64 << 20)
 
 /* From the connection, or the answer before, to a whole request, as a multiple of the time that
@@ -108,7 +108,7 @@ http_expire(struct http *http, int64_t now_ns)
 static void
 drop_body(struct request *request)
 {
-    request->http->body_len -= request->body.len;
+    request->http->body_len[request->peer] -= request->body.len;
     buf_fini(&request->body);
 }
 
@@ -173,11 +173,10 @@ request_new(struct http *http, struct MHD_Connection *connection, const char *ur
     request->path = strdup(url);
     ok = copy_value(connection, MHD_GET_ARGUMENT_KIND, "wait_sec", &request->wait_sec_text) &&
          copy_value(connection, MHD_GET_ARGUMENT_KIND, "repo_root", &request->repo_root);
-    request->is_tcp = visitor_peer(connection) == HTTP_PEER_TCP;
-    request->is_reviewer = visitor_peer(connection) == HTTP_PEER_REVIEWER;
-    if (!request->is_tcp && !request->is_reviewer)
+    request->peer = visitor_peer(connection);
+    if (request->peer == HTTP_PEER_LOCAL)
         see_version(http, connection);
-    if (request->is_tcp)
+    if (request->peer == HTTP_PEER_TCP)
         ok = ok &&
              copy_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION,
                         &request->authorization) &&
@@ -268,12 +267,12 @@ static bool
 take_piece(struct request *request, const char *piece, size_t len)
 {
     if (!request->has_no_body) {
-        size_t before = request->body.len;
+        size_t *all = &request->http->body_len[request->peer], before = request->body.len;
         buf_add(&request->body, piece, len);
-        request->http->body_len += request->body.len - before;
+        *all += request->body.len - before;
         if (!buf_ok(&request->body))
             set_too_large(request);
-        else if (request->http->body_len > MAX_BODIES)
+        else if (*all > MAX_BODIES)
             set_busy(request);
         return true;
     }

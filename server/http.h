@@ -21,6 +21,9 @@
 struct http;
 struct MHD_Connection;
 
+/* Who is at the other end. */
+enum http_peer { HTTP_PEER_LOCAL, HTTP_PEER_REVIEWER, HTTP_PEER_TCP, HTTP_PEERS };
+
 enum request_state { REQUEST_READING, REQUEST_PENDING, REQUEST_WAITING, REQUEST_ANSWERED };
 
 struct request {
@@ -32,7 +35,7 @@ struct request {
     char *path;          /* as sent, percent-encoded, without the query */
     char *wait_sec_text; /* the query's wait_sec, or NULL */
     char *repo_root;     /* likewise */
-    bool is_tcp, is_reviewer;
+    enum http_peer peer;
     char *authorization, *host, *origin; /* headers of a request over TCP, or NULL */
     struct buf body;
     bool has_no_body; /* it is thrown away as it comes */
@@ -55,9 +58,6 @@ int http_new(int epoll_fd, unsigned idle_connection_sec,
              struct http **ret);
 /* Answers everything with 503, closes all connections, frees. */
 void http_free(struct http *http);
-
-/* Who is at the other end. */
-enum http_peer { HTTP_PEER_LOCAL, HTTP_PEER_REVIEWER, HTTP_PEER_TCP, HTTP_PEERS };
 
 /* Takes over an accepted, non-blocking descriptor; closes it when there are too many of its
  * kind.

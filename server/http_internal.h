@@ -26,8 +26,8 @@ struct http {
     bool outdated;
     int64_t request_ns; /* for a whole request to be there */
     struct visitor *visitors;
-    unsigned peers[HTTP_PEERS]; /* how many visitors of each kind */
-    size_t body_len;            /* of all bodies together */
+    unsigned peers[HTTP_PEERS];  /* how many visitors of each kind */
+    size_t body_len[HTTP_PEERS]; /* of all their bodies together */
     bool (*may_send)(void *arg, const struct request *request);
     void *may_send_arg;
     struct MHD_Daemon *daemon;

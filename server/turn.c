@@ -73,8 +73,8 @@ describe(const struct turn *turn, const struct request *request)
                                 .repo_root = request->repo_root,
                                 .may_wait = !request->waited,
                                 .site = &turn->site,
-                                .remote = {.is_tcp = request->is_tcp,
-                                           .is_reviewer = request->is_reviewer,
+                                .remote = {.is_tcp = request->peer == HTTP_PEER_TCP,
+                                           .is_reviewer = request->peer == HTTP_PEER_REVIEWER,
                                            .authorization = request->authorization,
                                            .host = request->host,
                                            .origin = request->origin}};

@@ -16,6 +16,22 @@ import flowd  # noqa: E402
 MANY = 600  # more than there may be in all
 MIB = 1 << 20
 
+# Sends bodies and does not end them.
+FILLER = r"""
+import json, os, socket, sys
+sys.stdin.read()
+here = os.path.dirname(os.path.abspath(__file__))
+held = []
+for _ in range(40):
+    held.append(socket.socket(socket.AF_UNIX))
+    held[-1].connect(os.environ["KCAP_URL"][len("unix://"):])
+    held[-1].sendall(b"POST /api/flows/reviewer/result HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (4 << 20))
+    held[-1].sendall(b" " * ((4 << 20) - 1))
+open(here + "/told", "w").close()
+os.read(os.open(here + "/gate", os.O_RDONLY), 1)
+print(json.dumps({"kind": "clean", "findings": ""}))
+"""
+
 # Holds connections until the gate is opened, and says once they are there.
 HOLDER = r"""
 import json, os, socket, sys
@@ -96,15 +112,23 @@ class Crowd(unittest.TestCase):
         self.assertEqual(read_answer(late)[0], 200)  # it stood in line
 
     def test_connections_of_a_reviewer(self):
+        self.check_reviewer(HOLDER)
+
+    def test_bodies_of_a_reviewer(self):
+        self.check_reviewer(FILLER)
+
+    def check_reviewer(self, script):
         place = flowd.Place()
         os.mkfifo(os.path.join(place.dir, "gate"))
         gate = os.open(os.path.join(place.dir, "gate"), os.O_RDWR | os.O_NONBLOCK)
         self.addCleanup(os.close, gate)
-        place.configure({"vendors": {"command": {"argv": [place.script("holder", HOLDER)]}}})
+        place.configure({"vendors": {"command": {"argv": [place.script("crowd", script)]}}})
         self.begin(place=place)
         run = self.flowd.start(place.dir, vendor="command")["flow_run_id"]
         flowd.until("it to hold them", lambda: os.path.exists(place.dir + "/told"))
         self.check_is_served()
+        beside = self.flowd.start(place.dir)["flow_run_id"]  # by a body, too
+        self.flowd.close_run(beside)
         os.write(gate, b"x")
         self.assertEqual(self.flowd.finished(run)["round_status"], "clean")
 

@@ -180,6 +180,8 @@ is_verdict(const char *code)
                                         "client_upgrade_required",
                                         "budget_unverifiable",
                                         "store_unavailable",
+                                        "server_busy",
+                                        "server_stopping",
                                         "invalid_settings",
                                         NULL};
 

@@ -22,6 +22,10 @@ check-valgrind: all
 	KCAP_WRAP='$(VALGRIND)' KCAP_TEST_SLOWER=30 \
 		$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(valgrind_process_tests)'
 
+# What has threads: kcap-flowd has none.
+list-threaded-tests:
+	@echo $(filter-out $(flowd_process_tests) $(flowd_unit_tests),$(TESTS))
+
 EXTRA_DIST += tests/conformance/run.sh tests/conformance/stdio-http-bridge.mjs \
 	tests/conformance/conformance-baseline-2025-11-25.yml tests/conformance/conformance-baseline-2026-07-28.yml
 check-conformance: all tests/support/fixture.la
@@ -34,4 +38,4 @@ check-harness: all
 	-$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(harness_tests)'
 	$(PYTHON3) $(top_srcdir)/tests/harness/table.py tests/harness >harness-clients/clients.md; \
 		status=$$?; cat harness-clients/clients.md; exit $$status
-.PHONY: lint check-valgrind check-conformance check-harness
+.PHONY: lint check-valgrind list-threaded-tests check-conformance check-harness

@@ -32,6 +32,7 @@ struct exchange {
     int64_t timer_ns; /* when curl wants to be called, KCAP_TIME_NEVER for not */
     int64_t retry_after_ms;
     bool body_too_long, too_many_fds;
+    bool is_late; /* the time was over in the middle of a body */
 };
 
 /* ---- libcurl's callbacks ---- */
@@ -88,6 +89,11 @@ on_body(char *bytes, size_t size, size_t n, void *userp)
     struct exchange *x = userp;
     const struct kcap_http_request *request = x->request;
 
+    /* a flood keeps libcurl reading, and us from looking at the clock */
+    if (x->host->now_ns(x->host) >= request->until_ns) {
+        x->is_late = true;
+        return 0;
+    }
     if (receives(request)) {
         if (request->receive(request->receive_arg, bytes, size * n) == 0)
             return size * n;
@@ -310,8 +316,11 @@ drive(struct exchange *x, struct kcap_call *call, CURLcode *ret_code)
             *ret_code = CURLE_FAILED_INIT;
             return 0;
         }
-        if (take_outcome(x, ret_code))
+        if (take_outcome(x, ret_code)) {
+            if (x->is_late)
+                *ret_code = CURLE_OPERATION_TIMEDOUT;
             return 0;
+        }
         for (uint32_t i = 0; i < x->n_fds; i++)
             x->fds[i].revents = 0;
         woken = host->wait(call, KCAP_SEQ_NONE, x->fds, x->n_fds,

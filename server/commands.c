@@ -345,8 +345,10 @@ backup(const struct place *place, int argc, char **argv, struct buf *error)
                  db ? sqlite3_errmsg(db) : "out of memory");
     (void)sqlite3_finalize(stmt);
     (void)sqlite3_close(db);
-    if (r != SQLITE_DONE)
+    if (r != SQLITE_DONE) {
+        (void)unlink(argv[0]); /* what there is of it; it was not there before */
         return 1;
+    }
     fd = open(argv[0], O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fsync(fd) < 0) {
         buf_addf(error, "%s: %s", argv[0], strerror(errno));

@@ -12,6 +12,7 @@
 #include "server/definition.h"
 #include "server/vendor.h"
 
+#define MAX_DEPTH  16
 #define MAX_NUMBER CLOCKS_MAX_SEC
 #define MAX_ROLE   64
 
@@ -311,6 +312,39 @@ explain_syntax(const yaml_parser_t *parser, const char *origin, struct buf *erro
              parser->problem ? parser->problem : "out of memory");
 }
 
+/* libyaml takes time that grows with the square of the depth, so that is looked at first.
+ * Returns 0 or -EINVAL; what is no YAML is left to the one who reads it. */
+static int
+check_depth(const char *text, size_t len, const char *origin, struct buf *error)
+{
+    yaml_parser_t parser;
+    yaml_event_type_t type = YAML_NO_EVENT;
+    int depth = 0, r = 0;
+
+    if (!yaml_parser_initialize(&parser))
+        return -ENOMEM;
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+    while (r == 0 && type != YAML_STREAM_END_EVENT) {
+        yaml_event_t event;
+        if (!yaml_parser_parse(&parser, &event))
+            break;
+        type = event.type;
+        if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT)
+            depth++;
+        else if (type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT)
+            depth--;
+        if (depth > MAX_DEPTH) {
+            buf_addf(error, "%s: line %zu: nested more than %d levels deep", origin,
+                     event.start_mark.line + 1, MAX_DEPTH);
+            r = -EINVAL;
+        }
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    return r;
+}
+
 int
 definition_from_yaml(const char *text, size_t len, const char *origin, struct definition *ret,
                      struct buf *error)
@@ -327,6 +361,9 @@ definition_from_yaml(const char *text, size_t len, const char *origin, struct de
         buf_addf(error, "%s: it is longer than 256 KiB", origin);
         return -EINVAL;
     }
+    r = check_depth(text, len, origin, error);
+    if (r < 0)
+        return r;
     if (!yaml_parser_initialize(&parser))
         return -ENOMEM;
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);

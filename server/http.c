@@ -327,6 +327,8 @@ handle(void *arg, struct MHD_Connection *connection, const char *url, const char
     }
     if (request->status != 0)
         return send_answer(request);
+    if (http->is_closing) /* one that were suspended now would make MHD abort */
+        return MHD_NO;
     visitor_set_deadline(connection, UTIL_NEVER);
     make_pending(request);
     MHD_suspend_connection(connection);
@@ -428,6 +430,7 @@ http_free(struct http *http)
 
     if (!http)
         return;
+    http->is_closing = true;
     if (http->daemon) { /* a connection that is suspended at the stop makes MHD abort */
         refuse_all(http);
         http_run(http);

@@ -23,7 +23,7 @@ struct visitor {
 
 struct http {
     int epoll_fd;
-    bool outdated;
+    bool outdated, is_closing;
     int64_t request_ns; /* for a whole request to be there */
     struct visitor *visitors;
     unsigned peers[HTTP_PEERS];  /* how many visitors of each kind */

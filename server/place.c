@@ -263,9 +263,11 @@ place_is_going(const struct place *place)
 static bool
 is_below_us(pid_t pid)
 {
-    for (int level = 0; pid > 1 && level < MAX_ANCESTORS; level++) {
-        if (pid == getpid())
+    for (int level = 0; level < MAX_ANCESTORS; level++) {
+        if (pid == getpid()) /* which may be the first process */
             return true;
+        if (pid <= 1)
+            return false;
         pid = util_parent(pid);
         if (pid < 0)
             return true;

@@ -28,6 +28,7 @@
 
 #define IDLE_CONNECTION_SEC 30
 #define ACCEPT_REST_MS      200
+#define ACCEPT_MOST         64 /* in one go: who keeps connecting must not keep us */
 #define RELISTEN_MS         250
 #define STOP_SEC            10 /* for reviewers to end when we are told to stop */
 
@@ -63,7 +64,7 @@ rest(struct server *server, int error)
 static void
 accept_all(struct server *server)
 {
-    while (!http_is_full(server->turn.http, HTTP_PEER_LOCAL)) {
+    for (int n = 0; n < ACCEPT_MOST && !http_is_full(server->turn.http, HTTP_PEER_LOCAL); n++) {
         bool by_reviewer = false;
         int fd = place_accept(server->place, &by_reviewer);
         if (fd < 0) {
@@ -84,7 +85,7 @@ tcp_ready(struct source *source, uint32_t events)
     struct server *server = SOURCE_OWNER(source, struct server, tcp);
 
     (void)events;
-    while (!http_is_full(server->turn.http, HTTP_PEER_TCP)) {
+    for (int n = 0; n < ACCEPT_MOST && !http_is_full(server->turn.http, HTTP_PEER_TCP); n++) {
         int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
             continue;

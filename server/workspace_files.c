@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -220,6 +221,22 @@ find(struct files *files, const char *path, int *ret_from, int *ret_to, const ch
     return r == 0 && *ret_from < 0 ? -ENOENT : r;
 }
 
+/* Whether the path stays below the tops: an index can hold any name. */
+static bool
+is_below(const char *path)
+{
+    for (const char *part = path;; part++) {
+        size_t len = strcspn(part, "/");
+        if (len == 0 || (len == 1 && part[0] == '.') ||
+            (len == 2 && memcmp(part, "..", 2) == 0) ||
+            (len == 4 && strncasecmp(part, ".git", 4) == 0))
+            return false;
+        part += len;
+        if (*part == '\0')
+            return true;
+    }
+}
+
 bool
 files_leaves_out(struct files *files, const char *path)
 {
@@ -227,7 +244,7 @@ files_leaves_out(struct files *files, const char *path)
     struct stat st;
     int from, to;
 
-    return (is_stripped(path) || is_stripped_link(path)) &&
+    return (is_stripped(path) || is_stripped_link(path)) && is_below(path) &&
            find(files, path, &from, &to, &name) == 0 &&
            fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
            (is_stripped(path) || S_ISLNK(st.st_mode));
@@ -240,7 +257,7 @@ files_copy(struct files *files, const char *path)
     struct stat st;
     int from, to, r;
 
-    if (is_stripped(path))
+    if (is_stripped(path) || !is_below(path))
         return FILES_DONE;
     r = find(files, path, &from, &to, &name);
     if (r == 0 && fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)

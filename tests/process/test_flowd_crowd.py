@@ -117,6 +117,27 @@ class Crowd(unittest.TestCase):
     def test_bodies_of_a_reviewer(self):
         self.check_reviewer(FILLER)
 
+    def test_a_reviewer_that_keeps_connecting(self):
+        """Its own ceiling still ends it."""
+        place = flowd.Place()
+        flood = place.script("flood", """
+import os, socket, sys
+sys.stdin.read()
+for _ in range(3):
+    os.fork()
+while True:
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.connect(os.environ["KCAP_URL"][len("unix://"):])
+    except OSError:
+        pass
+    sock.close()
+""")
+        place.configure({"hard_ceiling_sec": 1, "vendors": {"command": {"argv": [flood]}}})
+        self.begin(place=place)
+        run = self.flowd.start(place.dir, vendor="command")["flow_run_id"]
+        self.assertEqual(self.flowd.finished(run)["round_reason_code"], "hard_ceiling")
+
     def check_reviewer(self, script):
         place = flowd.Place()
         os.mkfifo(os.path.join(place.dir, "gate"))

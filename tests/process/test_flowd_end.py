@@ -106,6 +106,20 @@ os.read(os.open(here + "/gate", os.O_RDONLY), 1)
         self.flowd = flowd.Flowd(place=self.flowd)
         self.assertEqual(self.flowd.status(run)["round_status"], "unclear")
 
+    def test_pipelined_requests_at_the_stop(self):
+        self.begin()
+        connections = []
+        for _ in range(4):
+            connections.append(flowd.Connection(self.flowd.socket))
+            connections[-1].connect()
+            connections[-1].sock.sendall(b"GET /api/flowd/status HTTP/1.1\r\nHost: x\r\n\r\n" * 300)
+        self.flowd.process.terminate()
+        self.assertEqual(self.flowd.process.wait(flowd.DEADLINE_SEC), 0)
+        self.flowd.close()
+        for connection in connections:
+            connection.close()
+        self.flowd = flowd.Flowd(place=self.flowd)
+
     def test_kill_and_restart(self):
         self.begin()
         self.flowd.kill()

@@ -128,6 +128,7 @@ class Participants(Base):
                 ("participants: [{role: a}]\nlimits:\n  budget_usd: -1", 3, '"budget_usd" must be'),
                 ("participants: [{role: a}]\nlimits:\n  budget_usd: 1.2345678", 3, "amount"),
                 ("participants: [{role: a}]\nlimits:\n  budget_usd: 2.", 3, "amount"),
+                ("\n" + "[" * 250000, 2, "levels deep"), ("- " * 120000, 1, "levels deep"),
                 ("participants: [{role: a}]\nlimits:\n  rounds: 5", 3, '"rounds" is not known'),
                 ("participants: [%s]" % ", ".join("{role: r%d}" % i for i in range(9)), 1,
                  "at most 8"),

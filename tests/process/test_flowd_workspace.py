@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where reviewers work: the checkout itself, a copy of it, an empty directory."""
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -145,6 +146,18 @@ class Workspace(unittest.TestCase):
         self.repo.git("rm", "-q", ".mcp.json")  # that one is
         _, seen = self.seen(self.flowd.start(self.repo.dir, kind="copy")["flow_run_id"])
         self.assertEqual(seen["status"], ["D  .mcp.json"])
+
+    def test_an_index_can_hold_any_name(self):
+        self.repo.write("a.c", "one\n")
+        self.repo.git("update-index", "--add", "--cacheinfo", "100644,%s,xx/evil" % self.repo.git("hash-object", "a.c"))
+        with open(os.path.join(self.repo.dir, ".git", "index"), "rb") as file:
+            index = file.read()[:-20].replace(b"xx/evil", b"../evil")
+        with open(os.path.join(self.repo.dir, ".git", "index"), "wb") as file:
+            file.write(index + hashlib.sha1(index).digest())
+        with open(os.path.join(self.flowd.dir, "evil"), "w", encoding="utf-8") as file:
+            file.write("evil\n")
+        self.flowd.finished(self.flowd.start(self.repo.dir, kind="copy")["flow_run_id"])
+        self.assertNotIn("evil", self.work())
 
     def test_sparse_checkout_and_split_index(self):
         self.repo.write("far/away.c", "far\n")

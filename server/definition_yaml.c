@@ -312,6 +312,16 @@ explain_syntax(const yaml_parser_t *parser, const char *origin, struct buf *erro
              parser->problem ? parser->problem : "out of memory");
 }
 
+static bool
+begin_parsing(yaml_parser_t *parser, const char *text, size_t len)
+{
+    if (!yaml_parser_initialize(parser))
+        return false;
+    yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(parser, (const unsigned char *)text, len);
+    return true;
+}
+
 /* libyaml takes time that grows with the square of the depth, so that is looked at first.
  * Returns 0 or -EINVAL; what is no YAML is left to the one who reads it. */
 static int
@@ -321,10 +331,8 @@ check_depth(const char *text, size_t len, const char *origin, struct buf *error)
     yaml_event_type_t type = YAML_NO_EVENT;
     int depth = 0, r = 0;
 
-    if (!yaml_parser_initialize(&parser))
+    if (!begin_parsing(&parser, text, len))
         return -ENOMEM;
-    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
     while (r == 0 && type != YAML_STREAM_END_EVENT) {
         yaml_event_t event;
         if (!yaml_parser_parse(&parser, &event))
@@ -364,10 +372,8 @@ definition_from_yaml(const char *text, size_t len, const char *origin, struct de
     r = check_depth(text, len, origin, error);
     if (r < 0)
         return r;
-    if (!yaml_parser_initialize(&parser))
+    if (!begin_parsing(&parser, text, len))
         return -ENOMEM;
-    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
     if (yaml_parser_load(&parser, &reader.document)) {
         r = read_document(&reader);
         yaml_document_delete(&reader.document);

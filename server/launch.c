@@ -121,13 +121,11 @@ launch_is_queued(const struct launcher *launcher, const char *round_id)
 bool
 launch_child_ended(struct launcher *launcher, pid_t pid, int status)
 {
-    for (struct queued *queued = launcher->queue.first; queued; queued = queued->next) {
-        if (queued->copy.state == COPY_RUNS && queued->copy.pid == pid) {
-            copy_ended(&queued->copy, status);
-            return true;
-        }
-    }
-    return false;
+    struct queued *queued = queue_find_copy(&launcher->queue, pid);
+
+    if (queued)
+        copy_ended(&queued->copy, status);
+    return queued != NULL;
 }
 
 void

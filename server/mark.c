@@ -4,13 +4,11 @@
 #include "server/mark.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "lib/auto.h"
+#include "lib/atomic.h"
 #include "lib/buf.h"
 
 #define MAX_ENVIRON ((size_t)256 << 10)
@@ -30,15 +28,9 @@ mark_find(pid_t pid, const char *mark, const char *agent_id)
 {
     AUTO_BUF struct buf env = BUF_INIT(MAX_ENVIRON);
     char path[48];
-    ssize_t n = 1;
 
     (void)snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (fd >= 0 && n > 0 && buf_reserve(&env, 4096)) {
-        n = read(fd, env.data + env.len, 4096);
-        if (n > 0)
-            env.len += (size_t)n;
-    }
+    (void)atomic_read(path, &env); /* as much of it as there is */
     for (size_t at = 0; at < env.len; at += strnlen(env.data + at, env.len - at) + 1) {
         size_t len = strnlen(env.data + at, env.len - at);
         if (is_entry(env.data + at, len, "KCAP_REVIEWER=", mark) ||

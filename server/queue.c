@@ -130,14 +130,14 @@ queue_has(const struct queue *queue, const char *round_id)
     return false;
 }
 
-bool
-queue_has_copy(const struct queue *queue, pid_t pid)
+struct queued *
+queue_find_copy(const struct queue *queue, pid_t pid)
 {
-    for (const struct queued *queued = queue->first; queued; queued = queued->next) {
-        if (queued->copy.state == COPY_RUNS && queued->copy.pid == pid)
-            return true;
-    }
-    return false;
+    struct queued *queued = queue->first;
+
+    while (queued && (queued->copy.state != COPY_RUNS || queued->copy.pid != pid))
+        queued = queued->next;
+    return queued;
 }
 
 bool

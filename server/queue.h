@@ -38,8 +38,9 @@ void queue_drop(struct queue *queue, const char *agent_id);
 size_t queue_count(const struct queue *queue);
 size_t queue_count_copies(const struct queue *queue); /* that are being made */
 bool queue_has(const struct queue *queue, const char *round_id);
-/* Whether the process makes one of its copies; whether the agent has one in hand. */
-bool queue_has_copy(const struct queue *queue, pid_t pid);
+/* The round that the process makes a copy for, or NULL. */
+struct queued *queue_find_copy(const struct queue *queue, pid_t pid);
+/* Whether the agent has a copy in hand. */
 bool queue_copies_for(const struct queue *queue, const char *agent_id);
 
 #endif

@@ -135,7 +135,8 @@ is_helper(const void *arg, pid_t pid)
 {
     const struct server *server = arg;
 
-    return pid == server->chores.remover || queue_has_copy(&server->turn.launcher.queue, pid);
+    return pid == server->chores.remover ||
+           queue_find_copy(&server->turn.launcher.queue, pid) != NULL;
 }
 
 static void

@@ -3,14 +3,12 @@
 
 #include "server/stray.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/auto.h"
+#include "lib/atomic.h"
 #include "lib/buf.h"
 #include "server/mark.h"
 #include "server/reviewer_internal.h"
@@ -21,18 +19,7 @@
 static int
 read_children(struct buf *ret)
 {
-    AUTO_CLOSE int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
-    ssize_t n = 1;
-
-    if (fd < 0)
-        return -errno;
-    while (n > 0 && buf_reserve(ret, 4096)) {
-        n = read(fd, ret->data + ret->len, 4095);
-        if (n > 0)
-            ret->len += (size_t)n;
-        ret->data[ret->len] = '\0';
-    }
-    return n < 0 ? -errno : 0;
+    return atomic_read("/proc/thread-self/children", ret);
 }
 
 bool

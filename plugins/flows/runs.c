@@ -351,12 +351,11 @@ may_double(const struct run *run, const struct event *start, const struct runs *
                        : start->wall_ms - run->started_ms < START_FORGOTTEN_MS;
 }
 
-/* Whether the outcome of that round has arrived. */
+/* Whether an outcome of the run that was written then has arrived. */
 static bool
-is_over(const struct run *run, const struct submission *submission, int64_t now_ms)
+has_arrived(const struct run *run, int64_t shown_ms, int64_t now_ms)
 {
-    return submission->shown_ms > 0 &&
-           (run->named || now_ms - submission->shown_ms >= DELIVERED_AFTER_MS);
+    return shown_ms > 0 && (run->named || now_ms - shown_ms >= DELIVERED_AFTER_MS);
 }
 
 static int
@@ -367,7 +366,8 @@ take_equal_round(const struct runs *runs, const struct event *submit, const stru
     const struct submission *submission = run ? run_submission(run, submit->args_mark) : NULL;
 
     if (!submission || runs_find(passed, submit->run_id) ||
-        !same(run->session, submit->session) || is_over(run, submission, submit->wall_ms))
+        !same(run->session, submit->session) ||
+        has_arrived(run, submission->shown_ms, submit->wall_ms))
         return 0;
     return copy(ret_found, run) < 0 ? -ENOMEM : -EEXIST;
 }
@@ -401,6 +401,5 @@ run_is_delivered(const struct run *run, int64_t now_ms)
     const struct submission *pending = run_pending(run);
     bool has_newer = pending && pending->at_ms >= run->shown_ms;
 
-    return run->shown_ms > 0 && !has_newer &&
-           (run->named || now_ms - run->shown_ms >= DELIVERED_AFTER_MS);
+    return !has_newer && has_arrived(run, run->shown_ms, now_ms);
 }

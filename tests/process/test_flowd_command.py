@@ -204,9 +204,7 @@ class Command(unittest.TestCase):
         self.flowd.close_run(greedy[1])
         modest = self.run_id({"say": '{"kind": "clean"}'}, requesting_session_id="modest")
         self.assertEqual(self.flowd.status(modest)["reviewer_state"], "queued")
-        self.flowd.configure(dict(json.loads(open(os.path.join(
-            self.flowd.dir, ".config", "kcap", "flowd.json"), encoding="utf-8").read()),
-            max_reviewers=2))
+        self.raise_limit(2)
         # the one in hand is greedy's: it is modest's turn before greedy's next
         os.remove(fifo + ".hello")
         self.flowd.close_run(greedy[0])
@@ -215,27 +213,30 @@ class Command(unittest.TestCase):
         self.flowd.close_run(greedy[2])
         self.assertEqual(self.flowd.status(greedy[1])["round_status"], "cancelled")
 
-    def test_a_raised_limit_counts_from_the_next_round_on(self):
+    def raise_limit(self, limit):
+        with open(os.path.join(self.flowd.dir, ".config", "kcap", "flowd.json"), encoding="utf-8") as file:
+            settings = json.load(file)
+        self.flowd.configure(dict(settings, max_reviewers=limit))
+
+    def one_works_and_one_waits(self):
+        """Their runs, where there is one turn at a time."""
         self.begin(settings={"max_reviewers": 1})
         fifo = os.path.join(self.flowd.dir, "gate")
         os.mkfifo(fifo)
         busy = self.run_id({"wait": fifo})
         flowd.until("the first to run", lambda: os.path.exists(fifo + ".hello"))
         waiting = self.run_id({"say": '{"kind": "clean"}'})
-        self.flowd.configure(dict(json.loads(open(os.path.join(
-            self.flowd.dir, ".config", "kcap", "flowd.json"), encoding="utf-8").read()),
-            max_reviewers=2))
+        return busy, waiting
+
+    def test_a_raised_limit_counts_from_the_next_round_on(self):
+        busy, waiting = self.one_works_and_one_waits()
+        self.raise_limit(2)
         self.assertEqual(self.result({"say": '{"kind": "clean"}'})["round_status"], "clean")
         self.assertEqual(self.flowd.finished(waiting)["round_status"], "clean")
         self.flowd.close_run(busy)
 
     def test_a_round_that_waited_when_the_daemon_died(self):
-        self.begin(settings={"max_reviewers": 1})
-        fifo = os.path.join(self.flowd.dir, "gate")
-        os.mkfifo(fifo)
-        busy = self.run_id({"wait": fifo})
-        flowd.until("the first to run", lambda: os.path.exists(fifo + ".hello"))
-        waiting = self.run_id({"say": '{"kind": "clean"}'})
+        busy, waiting = self.one_works_and_one_waits()
         self.flowd.kill()
         served = flowd.Flowd(place=self.flowd)
         self.flowd.process, self.flowd.reader = served.process, served.reader
